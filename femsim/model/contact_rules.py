@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
@@ -51,6 +52,43 @@ class NoContact:
     other: int
 
 
+class Breaks(Protocol):
+    """What may break, as a joint does.
+
+    Attributes
+    ----------
+    broken : bool
+        Whether it has.
+    """
+
+    broken: bool
+
+
+@dataclass(frozen=True)
+class UntilBroken:
+    """Two parts, or some points of them, that have no contact with each other as long as a joint between them is whole.
+
+    Attributes
+    ----------
+    parts : (int, int)
+        Indices of the parts.
+    nodes : tuple of ndarray or None, (k,)
+        Of each part the nodes or links that have none; None: all of it.
+    joint : Breaks
+        The joint.
+    """
+
+    parts: tuple[int, int]
+    nodes: tuple[np.ndarray | None, np.ndarray | None]
+    joint: Breaks
+
+    @property
+    def pair(self) -> tuple[int, int] | None:
+        """The parts, the lower number first, where all of both have none; else None."""
+        both = self.nodes[0] is None and self.nodes[1] is None
+        return (min(self.parts), max(self.parts)) if both else None
+
+
 @dataclass(frozen=True)
 class ContactRules:
     """Which parts may have contact, and how.
@@ -77,6 +115,8 @@ class ContactRules:
         How far a contact of each pair of parts gives way to its normal force. Default: all are hard.
     loose : ndarray, (np,), bool, optional
         Parts that the scene moves by nothing but forces, or not at all: free rigid bodies and obstacles. Default: all.
+    until_broken : sequence of UntilBroken
+        What has no contact as long as a joint is whole.
     """
 
     friction: np.ndarray
@@ -90,3 +130,4 @@ class ContactRules:
     most_per_pair: int = 120
     softness: np.ndarray | None = None
     loose: np.ndarray | None = None
+    until_broken: Sequence[UntilBroken] = ()

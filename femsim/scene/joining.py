@@ -8,6 +8,7 @@ import numpy as np
 
 from femsim.base.errors import InputError, did_you_mean, meant
 from femsim.base.rotations import quaternion_from_matrix
+from femsim.model.contact_rules import UntilBroken
 from femsim.model.frames import HoldFrame
 from femsim.model.holds import chosen_nodes
 from femsim.model.joints import JOINTS, Glue, Joined, JointKind, NodeFrame, Side, Strength
@@ -74,9 +75,32 @@ def join(
         sides = tuple(Side(n, _carried(scene, part, pose), pose) for n, part in zip(numbers, parts, strict=True))
         joint = form(chosen, (sides[0], sides[1]), strength, _limits(what, limits), _friction(what, friction))
     scene.couplings.append(joint)
-    if not contact and parts[1] >= 0:
-        scene.joined.append((parts[0], parts[1]))
+    if parts[1] >= 0:
+        _part_without_contact(scene, (parts[0], parts[1]), joint, kind, contact)
     return Handle(chosen, (chosen,))
+
+
+def _part_without_contact(scene: SceneContents, parts: tuple[int, int], joint: Joined, kind: JointKind, contact: bool) -> None:
+    """Say what the joint leaves without contact: both parts until it breaks, or of a weld what nothing can move apart anyway.
+
+    There contact would ask again for what the weld gives; by rounding it may ask for a little more, which no force can give.
+    """
+    if contact and kind != "weld":
+        return
+    nodes = [_welded(scene, side) if contact else None for side in joint.sides]
+    if all(one is None for one in nodes) and joint.strength == Strength():
+        scene.joined.append(parts)
+    else:
+        scene.until_broken.append(UntilBroken(parts, (nodes[0], nodes[1]), joint))
+
+
+def _welded(scene: SceneContents, side: Side) -> np.ndarray | None:
+    """Nodes or links of a side that a weld holds; None where that is all of a rigid part."""
+    if isinstance(side.frame, NodeFrame):
+        return side.frame.nodes
+    if side.frame is None or scene.bodies[side.body].rigid:
+        return None
+    return np.unique(side.frame.rows // 6)
 
 
 def _part(scene: SceneContents, what: str, name: str) -> int:

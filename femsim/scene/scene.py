@@ -598,7 +598,8 @@ class Scene(SceneContents):
         where : callable, optional
             ``where(points (n, 3) m) -> (n,) bool``: nodes that a weld of a soft body glues, where it starts.
         contact : bool
-            Whether the two parts may have contact with each other. Default not.
+            Whether the two parts may have contact with each other. Default not, until the joint breaks. What a weld holds has
+            none in either case.
         name : str, optional
             Name for sensors; default "A.joint1", "A.joint2" ...
 

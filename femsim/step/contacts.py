@@ -12,6 +12,7 @@ Each call takes what the one before it found::
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -25,7 +26,7 @@ from femsim.model.contact_rules import ContactRules
 from femsim.model.parts import Part
 from femsim.step.by_faces import at_nodes, pairs_by_faces
 from femsim.step.contact_family import Family, FamilyRows, Found, Rates, Sides, joined
-from femsim.step.deforming_contacts import deforming_contacts
+from femsim.step.deforming_contacts import DeformingFamily, deforming_contacts
 from femsim.step.force_memory import ForceMemory
 from femsim.step.joint_limits import LimitFamily
 from femsim.step.placed import Placed, Places
@@ -225,6 +226,9 @@ class Contacts:
         limits = LimitFamily(system, parts)
         if len(limits.row):
             self.families.append(limits)
+        self._whole_joints = [
+            family.whole_joints for family in self.families if isinstance(family, PointFamily | DeformingFamily)
+        ]
         self.pairs = rules.pairs | rules.pairs.T | np.diag([part.self_contact for part in parts])
         self.owner = np.array([part.body for part in parts], dtype=np.int64)
 
@@ -428,6 +432,18 @@ class Contacts:
         found = [None] * len(self.families) if rows is None else [own.found for own in rows.families]
         each = [family.gaps(state, placed, 0.0, known) for family, known in zip(self.families, found, strict=True)]
         return joined([parts for parts, _ in each]), joined([gaps for _, gaps in each])
+
+    def overlapping_unjoined(self, state: State, placed: Placed) -> tuple[np.ndarray, np.ndarray]:
+        """Find what overlaps, as :meth:`overlapping` does, where all joints that contact waits for have broken."""
+        with ExitStack() as stack:
+            for whole in self._whole_joints:
+                stack.enter_context(whole.ignored())
+            return self.overlapping(state, placed)
+
+    def never(self, a: int, b: int) -> None:
+        """Leave two parts without contact also when the joint between them breaks."""
+        for whole in self._whole_joints:
+            whole.never(a, b)
 
     def gaps(self, state: State, reach: float) -> tuple[np.ndarray, np.ndarray]:
         """Parts (n, 2) and gaps (n,), m, of all contacts of a state closer than ``reach`` (m)."""

@@ -17,6 +17,7 @@ from femsim.step.placed import Placed, Places
 from femsim.step.rows_kernels import Given, Rows, Sums, turn_frames
 from femsim.step.state import State
 from femsim.step.system import System
+from femsim.step.whole_joints import WholeJoints
 
 
 class DeformingFamily:
@@ -87,10 +88,19 @@ class DeformingFamily:
         rest = np.concatenate([np.zeros((0, 3)), *(one.rest for one in self._able)])
         self._detector = DeformableDetector([one.shape for one in self._able], pairs, rest)
         self._without = [self._points_without(rule) for rule in rules.no_contact if rule.part in able and rule.other in able]
+        self.whole_joints = self._joints_between(rules)
         self._scratch = kernels.Nodes.empty()
         self._turns = np.array([part.turns or _rigid(system, part) for part in self._owners], dtype=np.bool_)
         joints = int(np.diff(places.joint_start)[self._carriers].max(initial=0))
         self._most_entries = kernels.MOST_ENTRIES + 3 * joints
+
+    def _joints_between(self, rules: ContactRules) -> WholeJoints:
+        """Find what waits for a joint to break."""
+        part, node = np.repeat(self._number, [len(one.rest) for one in self._able]), np.full(len(self._own), -1)
+        for owner, one, where in zip(self._owners, self._able, self._where, strict=True):
+            if not _rigid(self._system, owner):
+                node[where] = np.asarray(owner.nodes)[one.number]
+        return WholeJoints(rules.until_broken, part, node)
 
     def _points_without(self, rule: NoContact) -> tuple[int, int, int, int]:
         """First and last point, half-open, of links without contact, the number of their rod here, and of the other body."""
@@ -123,7 +133,7 @@ class DeformingFamily:
     def _find(self, points: np.ndarray, margin: float | np.ndarray) -> DeformableContacts:
         """Contacts within a margin, m, without those that the rules exclude."""
         found = self._detector.detect(points, margin)
-        keep = np.ones(len(found), dtype=np.bool_)
+        keep = ~self.whole_joints.at_surfaces(found.point)
         for first, last, rod, other in self._without:
             near = np.asarray(((found.point >= first) & (found.point < last)).any(axis=2))
             for side in (0, 1):

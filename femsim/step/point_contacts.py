@@ -18,6 +18,7 @@ from femsim.step.placed import Placed, Places
 from femsim.step.rows_kernels import Given, Rows, Sums
 from femsim.step.state import State
 from femsim.step.system import System
+from femsim.step.whole_joints import WholeJoints
 
 
 class PointFamily:
@@ -113,6 +114,11 @@ class PointFamily:
             (self._own[rule.part][0].start + rule.first, self._own[rule.part][0].start + rule.last, rule.other)
             for rule in rules.no_contact
         ]
+        node = np.full(count, -1, dtype=np.int64)
+        for part, where in self._deforming:
+            node[where] = part.nodes
+        #: what waits for a joint to break
+        self.whole_joints = WholeJoints(rules.until_broken, self.point_part, node)
         self._first = np.array([where.start for where, _ in self._own])
         #: pairs of links of one robot, None without any; rows of v that move both alike, and the row that moves each such link
         owner = np.array([part.body for part in parts])
@@ -142,9 +148,10 @@ class PointFamily:
         """Contacts within a margin, m, or the two of :meth:`speeds`, but those that the rules exclude; arrays of their own."""
         one = float(margin.max()) if isinstance(margin, np.ndarray) else float(margin)
         found = self._detector.detect(points, *self._detector.world_poses(placed.rotation, placed.translation), one)
-        if not self._without and (self._within is None or np.ndim(margin) == 0):
+        whole = self.whole_joints
+        if not self._without and not whole and (self._within is None or np.ndim(margin) == 0):
             return found.copy()
-        keep = np.ones(len(found), dtype=np.bool_)
+        keep = ~whole.at_shapes(found.point, self.shape_part[found.shape])
         if self._within is not None and isinstance(margin, np.ndarray):
             within = self._within[self.point_part[found.point], self.shape_part[found.shape]]
             keep &= found.gap <= np.where(within, margin[1], margin[0])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from femsim.base.errors import InputError
 from femsim.scene.plausible import notes_on_settings
@@ -26,14 +26,33 @@ def check_start(scene: Scene, contacts: Contacts, vital_signs: VitalSigns, state
         Soft bodies and rods that overlap too deeply to be pushed apart, rigid ones that are half in another, and shapes that pass
         between the surface nodes of a soft body.
     """
-    _check_soft(scene, contacts, state)
+    waiting = {rule.pair for rule in contacts.rules.until_broken if rule.pair is not None}
+    soft = _check_soft(scene, contacts, state, waiting)
     thin = _check_thin(scene, vital_signs.thin)
-    return [*scene.notes, *notes_on_settings(dt, scene.gravity), *_overlaps(scene, vital_signs), *thin]
+    return [*scene.notes, *notes_on_settings(dt, scene.gravity), *soft, *_overlaps(scene, contacts, vital_signs, waiting), *thin]
 
 
-def _check_soft(scene: Scene, contacts: Contacts, state: State) -> None:
-    """Refuse soft bodies and rods that overlap too deeply to be pushed apart; warn where they overlap visibly."""
+def _for_ever(scene: Scene, contacts: Contacts, a: int, b: int, depth: float) -> str:
+    """Leave two parts without contact that contact could not push apart when the joint between them breaks; say so."""
+    contacts.never(a, b)
+    first, second = scene.parts[a].name, scene.parts[b].name
+    return (
+        f"{first} and {second} overlap by {1e3 * depth:.3g} mm at the start, too much for contact to push them apart: they pass "
+        "through each other also when the joint between them breaks"
+    )
+
+
+def _check_soft(scene: Scene, contacts: Contacts, state: State, waiting: Collection[tuple[int, int]]) -> list[str]:
+    """Refuse soft bodies and rods that overlap too deeply to be pushed apart; warn where they overlap visibly.
+
+    Of those that wait for a joint to break, return a note.
+    """
+    notes = []
     for a, b, depth, bound in contacts.overlaps(state):
+        if (min(a, b), max(a, b)) in waiting:
+            if depth > bound:
+                notes.append(_for_ever(scene, contacts, a, b, depth))
+            continue
         names = f"scene {scene.name!r}: {scene.parts[a].name!r} and {scene.parts[b].name!r} overlap"
         if depth > bound:
             raise InputError(
@@ -42,9 +61,10 @@ def _check_soft(scene: Scene, contacts: Contacts, state: State) -> None:
             )
         if depth > scene.margin:
             warnings.warn(f"{names} by {1e3 * depth:.3g} mm at the start and will be pushed apart.", stacklevel=5)
+    return notes
 
 
-def _overlaps(scene: Scene, vital_signs: VitalSigns) -> list[str]:
+def _overlaps(scene: Scene, contacts: Contacts, vital_signs: VitalSigns, waiting: Collection[tuple[int, int]]) -> list[str]:
     """Note overlaps with rigid parts and obstacles, and refuse those that are too deep to be a slip of the pen."""
     out, names = [], scene.part_names
     for (a, b), depth in vital_signs.at_start.items():
@@ -56,6 +76,8 @@ def _overlaps(scene: Scene, vital_signs: VitalSigns) -> list[str]:
         size, which = vital_signs.sizes.of_pair(a, b)
         if vital_signs.led(a, b):
             out.append(f"{said}; nothing pushes them apart, and only what they go deeper counts as an error")
+        elif depth > DEEP * size * (1.0 - 1e-9) and (a, b) in waiting:
+            out.append(_for_ever(scene, contacts, a, b, depth))
         elif depth > DEEP * size * (1.0 - 1e-9):
             raise InputError(
                 f"scene {scene.name!r}: {said}, more than half of the {vital_signs.sizes.what[which]} of {names[which]} "
@@ -65,7 +87,8 @@ def _overlaps(scene: Scene, vital_signs: VitalSigns) -> list[str]:
             out.append(f"{said}; their contacts are soft, and press as if that had pressed them together")
         else:
             speed = scene.max_correction if scene.correction else 0.0
-            out.append(f"{said}; contact pushes them apart, at up to {speed:g} m/s")
+            when = " once the joint between them breaks" if (a, b) in waiting else ""
+            out.append(f"{said}; contact pushes them apart, at up to {speed:g} m/s{when}")
     return out
 
 

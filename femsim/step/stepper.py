@@ -440,4 +440,5 @@ def contact_rules(scene: Scene) -> ContactRules:
         friction.values, pair_restitution(scene.parts, scene.restitution_rules), pairs, scene.correction, scene.max_correction,
         anisotropic_pairs(scene.friction_rules, friction), scene.no_contact, ignored, scene.most_per_pair,
         pair_softness(scene.parts, scene.softness_rules, scene.restitution_rules), loose_parts(scene),
+        scene.until_broken,
     )  # fmt: skip

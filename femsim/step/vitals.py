@@ -189,7 +189,7 @@ class VitalSigns:
         self._thin = ThinShapes(system, contacts.parts, self.thin)
         placed = contacts.places.read(state)
         self.at_start: dict[tuple[int, int], float] = {}
-        for pairs, gaps in (contacts.overlapping(state, placed), *([self._led.gaps(placed)] if self._led else [])):
+        for pairs, gaps in (contacts.overlapping_unjoined(state, placed), *([self._led.gaps(placed)] if self._led else [])):
             for (a, b), gap in zip(pairs.tolist(), gaps.tolist(), strict=True):
                 key = (min(a, b), max(a, b))
                 self.at_start[key] = max(self.at_start.get(key, 0.0), -gap)
