@@ -14,6 +14,8 @@
     render, plot, report, view, play, paraview.
 `doctor`, `compilation`
     what works on this machine; the kernels of the common scenes, compiled ahead.
+`beside`, `kernel_list`
+    a second process that compiles for a first run; which kernels that will call.
 
 A command is a function under ``@app.command``; it registers itself when its module is imported; help, site and tests find it
 there. It reads its arguments, calls a function of the rooms below, prints, and returns an exit status of ``femsim.base.status``.

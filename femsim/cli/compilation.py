@@ -9,6 +9,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from itertools import chain
 from pathlib import Path
 
 from femsim.base.files import replacing
@@ -32,6 +33,9 @@ _PACKAGES = ("contact", "femsim")
 
 def compile_ahead(scenes: dict[str, float], say: Callable[[str], None]) -> list[str]:
     """Run the beginning of scenes in processes of their own, two at once where there are two cores.
+
+    The first scene runs alone, with a process beside it that compiles too (see ``beside``): what all scenes share is then
+    compiled once, and not by two of them at the same time.
 
     Parameters
     ----------
@@ -61,9 +65,11 @@ def compile_ahead(scenes: dict[str, float], say: Callable[[str], None]) -> list[
         tempfile.TemporaryDirectory(prefix="femsim-") as scratch,
         ThreadPoolExecutor(max_workers=min(2, os.cpu_count() or 1)) as pool,
     ):
-        waiting = {pool.submit(_start, name, left[name], Path(scratch) / name): name for name in left}
-        for number, finished in enumerate(as_completed(waiting), 1):
-            name, trouble = waiting[finished], finished.result()
+        first, *others = left
+        ended = [(first, _start(first, left[first], Path(scratch) / first, beside=True))]
+        waiting = {pool.submit(_start, name, left[name], Path(scratch) / name): name for name in others}
+        ends = ((waiting[finished], finished.result()) for finished in as_completed(waiting))
+        for number, (name, trouble) in enumerate(chain(ended, ends), 1):
             if trouble:
                 wrong.append(f"{name}: {trouble}")
             else:
@@ -75,9 +81,10 @@ def compile_ahead(scenes: dict[str, float], say: Callable[[str], None]) -> list[
     return wrong
 
 
-def _start(name: str, duration: float, out: Path) -> str:
+def _start(name: str, duration: float, out: Path, *, beside: bool = False) -> str:
     """Run a scene with the output of a user's run; return what went wrong, "" where nothing did."""
     command = [sys.executable, "-c", _RUN, "run", name, "--duration", str(duration), "--out", str(out), "--quiet"]
+    command += [] if beside else ["--threads", "1"]
     ended = subprocess.run(command, capture_output=True, text=True, check=False)
     if ended.returncode in (0, 3):  # 3: a step did not converge, which is no matter here
         return ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -39,7 +40,7 @@ def run(
     dump_problems: str | None = None,
     max_halvings: Whole = 6,
     checkpoint_every: str | None = None,
-    threads: Whole = 1,
+    threads: Whole | None = None,
     max_step_seconds: float | None = None,
     plugin: Annotated[tuple[Path, ...], Parameter(negative=())] = (),
     quiet: Flag = False,
@@ -80,7 +81,8 @@ def run(
     checkpoint_every
         How often to write a checkpoint for 'femsim resume': 60s of wall time, 500 steps, or 0 for never; default 600s.
     threads
-        Threads of the linear algebra. The same number gives the same bits; run.json records it.
+        Threads of the linear algebra, default 1. The same number gives the same bits; run.json records it. With 1 given, no
+        second process compiles kernels that are missing.
     max_step_seconds
         A step that takes longer (wall time) ends the run, with all steps before it. Default: no limit.
     plugin
@@ -88,6 +90,7 @@ def run(
     quiet
         No progress bar and no summary.
     """
+    from femsim.cli.beside import compiling_beside
     from femsim.scene.scene_file import find_scene, load_scene, scene_errors
     from femsim.studies.problems.arena import load_plugin, read_entrant
 
@@ -103,7 +106,8 @@ def run(
     built = load_scene(path, **read_assignments(set_))
     if not quiet and sys.stderr.isatty() and is_folder_empty():
         print("femsim: compiling kernels first, once for all runs: about 20 s ...", file=sys.stderr, flush=True)
-    with scene_errors(path, "a function of the scene"):
+    beside = nullcontext() if threads == 1 else compiling_beside(path.stem, built)
+    with scene_errors(path, "a function of the scene"), beside:
         from femsim.run.simulate import simulate
 
         result = simulate(
@@ -122,7 +126,7 @@ def run(
             dump_problems=None if dump_problems is None else _step_range(dump_problems),
             max_halvings=max_halvings,
             checkpoint_every=checkpoint_every,
-            threads=threads,
+            threads=1 if threads is None else threads,
             max_step_seconds=max_step_seconds,
             quiet=quiet,
             scene_path=path,
