@@ -311,6 +311,27 @@ def test_newton_with_it_agrees_with_the_exact_solver(friction: float, unit: floa
 
 
 @pytest.mark.usefixtures("any_size")
+@pytest.mark.parametrize(("changed", "steps"), [(1e-3, 1), (3e-3, 2), (1e-2, 2)])
+def test_newton_steps_leave_about_what_the_law_leaves(
+    changed: float, steps: int, any_size: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From a start on the law: the last step is sharp at once, those before it are rough, for as many of them."""
+    problem = block()
+    first = CondNewton().solve(problem)
+    other = replace(problem, b=problem.b * (1.0 + changed * np.random.default_rng(0).standard_normal(problem.n)))
+
+    def solved() -> tuple[int, int]:
+        found = CondNewton().solve(other, WarmStart(first.v, first.lam))
+        assert found.converged and found.details["way"] == "multigrid" and found.details["cond_iterations"] == 0
+        return found.details["newton_steps"], found.details["krylov_steps"]
+
+    found = solved()
+    monkeypatch.setattr("contact.solvers.cond_newton._FORCED", 1e-6)
+    sharp = solved()
+    assert found[0] == sharp[0] == steps
+    assert found[1] == sharp[1] if steps == 1 else found[1] <= 0.85 * sharp[1]
+
+
 def test_redundant_contacts_and_none_at_all() -> None:
     problem = block(5)
     twice = make_problem(

@@ -42,9 +42,10 @@ _NEWTON, _VAIN = 6, 3
 _VAIN_AT_START = 2
 #: Proximal shift relative to the compliance of a contact, the same in all steps, so that factors serve several; trial forces.
 _SHIFT, _TRIAL_SCALE = 1e-5, 1.0
-#: Newton steps that iterate leave this part of the residual in the dynamics; where that is no more than so many times what is
-#: asked for, they go on to this part of what is.
-_FORCED, _NEARLY, _BELOW = 1e-4, 100.0, 0.1
+#: Newton steps that iterate leave this part of the residual in the dynamics, since the contact law, which they linearise, leaves
+#: about so many times the square of it (measured on mats that slide); where that is no more than what is asked for, they go on to
+#: this part of what is, so that they are the last.
+_FORCED, _CURVED, _BELOW = 1e-2, 0.04, 0.1
 #: ... and with older factors, where each digit takes a step or two, this part, unless that is so little more than what is asked.
 _FORCED_OLDER, _NEARLY_OLDER = 1e-3, 10.0
 #: A cycle has gained where it leaves at most this part of the residual; this many in vain hand over to the augmented Lagrangian.
@@ -364,10 +365,9 @@ class _Search:
         """Newton steps from v and the isotropic lam, whose true residual is given, until so many do not halve the least one."""
         v, lam, vain, newton = v.copy(), lam.copy(), 0, self._newton
         for _ in range(min(_NEWTON, self._end - len(self.rows))):
-            older = newton.way is newton.sparse
-            share = (_FORCED_OLDER if older else _FORCED) * min(residual, 1.0)
-            if share <= (_NEARLY_OLDER if older else _NEARLY) * aim:
-                share = _BELOW * aim
+            older, size = newton.way is newton.sparse, min(residual, 1.0)
+            last = _FORCED_OLDER * size <= _NEARLY_OLDER * aim if older else _CURVED * size * size <= aim
+            share = _BELOW * aim if last else (_FORCED_OLDER if older else _FORCED) * size
             if not newton.step(self._rules, v, lam, lam.copy(), share):
                 return
             self.counts["newton_steps"] += 1
