@@ -7,6 +7,7 @@ import pytest
 from slow_twins import closest_in_cone, local_force as exact_force, random_spd
 
 from contact.solvers import dense_kernels
+from contact.solvers.dense import relative_residual
 from contact.solvers.local_kernels import (
     BISECTION,
     CONE,
@@ -17,6 +18,7 @@ from contact.solvers.local_kernels import (
     Rule,
     local_force,
     sweep_contacts,
+    sweep_until,
 )
 
 KINDS = (EXACT, CONE, DECOUPLED, DECOUPLED_LARGE, ELLIPSE, BISECTION)
@@ -178,6 +180,35 @@ def test_sweeps_against_their_twin(kind: int, lagged: bool, relaxation: float) -
     np.testing.assert_allclose(lam, expected, atol=1e-11)
     np.testing.assert_allclose(u, W @ lam + q, atol=1e-12)
     assert found == pytest.approx(step, rel=1e-6)
+
+
+@pytest.mark.parametrize(("aim", "fresh"), [(0.0, True), (0.0, False), (3e-2, True)])
+def test_sweeps_at_once_are_those_one_by_one(aim: float, fresh: bool) -> None:
+    rng, k, rule = np.random.default_rng(5), 6, Rule(EXACT, False, 0.7)
+    W = random_spd(rng, 3 * k)
+    WT, a = np.ascontiguousarray(W.T), np.empty((k, 3, 3))
+    dense_kernels.diagonal_blocks(WT, a)
+    q, mu, rho = rng.standard_normal(3 * k) - 0.5, rng.uniform(0.1, 0.9, k), rng.uniform(0.5, 2.0, k)
+    lam, u, best = np.zeros(3 * k), q.copy(), np.full(3 * k, np.nan)
+    expected, v, wrong = lam.copy(), u.copy(), []
+    least, kept, place, changes = 0.5, best.copy(), -1, []
+    for i in range(12):
+        before = v.copy()
+        sweep_contacts(WT, a, mu, rule, 1, expected, v)
+        if fresh and i == 11:
+            dense_kernels.velocities(WT, q, expected, v)
+        wrong.append(relative_residual(expected, v, mu, rho))
+        changes.append(float(np.linalg.norm(v - before)))
+        if wrong[-1] < least:
+            least, kept, place = wrong[-1], expected.copy(), i
+        if wrong[-1] <= aim:
+            break
+    rows = np.empty((12, 2))
+    assert sweep_until(WT, q, a, mu, rho, rule, fresh, (aim, 0.5), lam, u, best, rows) == (len(wrong), place)
+    assert (len(wrong) < 12) == (aim > 0) and place > 0
+    for found, one in ((lam, expected), (u, v), (best, kept), (rows[: len(wrong), 0], np.array(wrong))):
+        np.testing.assert_array_equal(found, one)
+    np.testing.assert_allclose(rows[: len(wrong), 1], changes, rtol=1e-12)
 
 
 def test_a_relaxed_force_that_opens_is_zero_in_the_end() -> None:

@@ -55,6 +55,10 @@ class _Gradient:
             p, self._scale, self.strict, self._theta, self._L, self._brake, self._iterates
         )  # fmt: skip
 
+    def many(self, aim: float, limit: int, least: float, best: np.ndarray) -> tuple[np.ndarray, int]:
+        """No iterations at once: a step is mostly products with W."""
+        return np.empty((0, 2)), -1
+
     def watch(self, residual: float) -> None:
         """Brake the strict operator after a while without progress; each time for longer."""
         if not self.strict:

@@ -84,8 +84,16 @@ class DualMethod(Protocol):
         """Do one iteration."""
         ...
 
+    def many(self, aim: float, limit: int, least: float, best: np.ndarray) -> tuple[np.ndarray, int]:
+        """Do iterations at once, until the contact law holds to ``aim``, at most ``limit``; none where it cannot.
+
+        Returns their contact residuals and changes of the velocities, (k, 2), and which of them has the least residual below
+        ``least``, whose forces are in ``best``, (3nc,); -1 for none.
+        """
+        ...
+
     def watch(self, residual: float) -> None:
-        """Take the contact residual of the last iteration, to act on a lack of progress."""
+        """Take the least contact residual of the last iterations, to act on a lack of progress."""
         ...
 
     def refresh(self) -> None:
@@ -150,12 +158,21 @@ class _DualIterations:
         method = self.method
         rows: list[Row] = []
         while len(rows) < limit and not self.over:
-            before = method.u.copy()
-            method.advance()
-            before -= method.u
-            step = math.sqrt(before @ before)
-            contact = self._residual()
-            method.watch(contact)
+            found, place = method.many(aim, limit - len(rows), self.law_residual, self.lam)
+            if len(found):
+                contact, step = found[-1].tolist()
+                if place >= 0:
+                    self.best, self.law_residual = self._done + place, float(found[place, 0])
+                rows += [(None, residual, change) for residual, change in found[:-1].tolist()]
+                self._done += len(found) - 1
+                method.watch(float(found[:, 0].min()))
+            else:
+                before = method.u.copy()
+                method.advance()
+                before -= method.u
+                step = math.sqrt(before @ before)
+                contact = self._residual()
+                method.watch(contact)
             done = contact <= aim and self._residual(by_w=True) <= aim
             if done:
                 method.refresh()

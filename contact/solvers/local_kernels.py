@@ -23,7 +23,8 @@ import numpy as np
 
 from contact.compiled import njit
 from contact.cone import project_cone
-from contact.solvers.dense_kernels import IMMOVABLE, solve_block, solve_local, update_velocity
+from contact.metrics_kernels import natural_map, relative
+from contact.solvers.dense_kernels import IMMOVABLE, solve_block, solve_local, update_velocity, velocities
 
 EXACT, CONE, DECOUPLED, DECOUPLED_LARGE, ELLIPSE, BISECTION = range(6)
 #: Angles at which the section is looked at first, of all its circle.
@@ -272,3 +273,52 @@ def sweep_contacts(
             largest = max(largest, abs(r_n), abs(r_0), abs(r_1))
         step = step / largest if largest > 0.0 else 0.0
     return step
+
+
+@njit(cache=True)
+def sweep_until(
+    WT: np.ndarray, q: np.ndarray, a: np.ndarray, mu: np.ndarray, rho: np.ndarray, rule: Rule, fresh: bool,
+    limits: tuple[float, float], lam: np.ndarray, u: np.ndarray, best: np.ndarray, rows: np.ndarray,
+) -> tuple[int, int]:  # fmt: skip
+    """Sweeps until the contact residual is at most the aim or not finite, at most as many as there are rows; one array is made.
+
+    Parameters
+    ----------
+    WT, a, mu, rule, lam, u
+        As for :func:`sweep_contacts`.
+    q : ndarray, (3k,), m/s
+        Contact velocities without forces.
+    rho : ndarray, (k,), N s/m
+        Scales of the natural map.
+    fresh : bool
+        Whether the last of the rows is of velocities evaluated afresh.
+    limits : tuple of float
+        The aim, and the least residual so far.
+    best : ndarray, (3k,), N
+        Filled with the forces of the least residual below that.
+    rows : ndarray, (sweeps, 2)
+        Filled with the contact residual and the change of the velocities, m/s, of each sweep.
+
+    Returns
+    -------
+    tuple of int
+        How many sweeps, and which of them has the least residual; -1 for none.
+    """
+    before, count, place = np.empty(u.shape[0]), rows.shape[0], -1
+    aim, least = limits
+    for i in range(count):
+        before[:] = u
+        sweep_contacts(WT, a, mu, rule, 1, lam, u)
+        if fresh and i == count - 1:
+            velocities(WT, q, lam, u)
+        moved = 0.0
+        for k in range(u.shape[0]):
+            moved += (u[k] - before[k]) ** 2
+        wrong, size = natural_map(lam, u, mu, rho, np.bool_(True))
+        rows[i, 0], rows[i, 1] = relative(wrong, size), math.sqrt(moved)
+        if rows[i, 0] < least:
+            least, place = rows[i, 0], i
+            best[:] = lam
+        if rows[i, 0] <= aim or not math.isfinite(rows[i, 0]):
+            return i + 1, place
+    return count, place

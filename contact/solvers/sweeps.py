@@ -19,6 +19,7 @@ from contact.solvers.local_kernels import (
     EXACT,
     Rule,
     sweep_contacts,
+    sweep_until,
 )
 
 LocalSolver = Literal["auto", "exact", "cone", "decoupled", "decoupled-min", "ellipse", "bisection"]
@@ -140,6 +141,21 @@ class _Sweeps:
         if options.stop == "plateau":
             before, self._energy = self._energy, 0.5 * float(self.lam @ (self.u + problem.q))
             self.over = abs(self._energy - before) <= options.plateau * abs(self._energy)
+
+    def many(self, aim: float, limit: int, least: float, best: np.ndarray) -> tuple[np.ndarray, int]:
+        """Sweep up to where velocities are evaluated afresh or steps may become shorter, where only the contact law ends it."""
+        options, problem = self.options, self.problem
+        if options.law != "coulomb" or options.stop != "law" or options.decay < 1.0:
+            return np.empty((0, 2)), -1
+        left = options.check_every - self._sweeps % options.check_every
+        count = min(left, _PERIOD - self._sweeps % _PERIOD, limit)
+        rows = np.empty((count, 2))
+        done, place = sweep_until(
+            problem.WT, problem.q, self._blocks, problem.friction, problem.rho, self._rule, count == left, (aim, least), self.lam,
+            self.u, best, rows,
+        )  # fmt: skip
+        self._sweeps += done
+        return rows[:done], place
 
     def watch(self, residual: float) -> None:
         """Shorten the steps where they go round in a circle."""
