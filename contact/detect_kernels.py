@@ -492,9 +492,11 @@ def detect_points(
                 else:
                     d, nx, ny, nz = shape_distance(s, x, y, z, kind, size, grid_values, grid_index, grid_place)
                 gap = d - radius[i]
-                if not gap < margin[i]:
+                on_box = own >= 0 and kind[s] == BOX
+                # a corner on the edge of a box, where two lie flush, is on its side and may be deep below its face
+                if not gap < (max(margin[i], HAIR * max(hx, hy, hz)) if on_box else margin[i]):
                     continue
-                if own >= 0 and kind[s] == BOX:
+                if on_box:
                     for k in range(3):
                         # bit 2 - k of the number of a corner is the side on which it lies
                         away = -1.0 if (i - shape_corner[own]) >> (2 - k) & 1 else 1.0
@@ -505,8 +507,8 @@ def detect_points(
                     if not (max(abs(nx), abs(ny), abs(nz)) == 1.0 and corner_faces(nx, ny, nz, edge)):
                         deepest = box_separation(own, s, size, rotation, translation)
                         gap, nx, ny, nz = corner_distance(x, y, z, hx, hy, hz, edge, deepest)
-                        if gap == inf:
-                            continue
+                    if not gap < margin[i]:
+                        continue
                 if count < room:
                     wx = r00 * nx + r01 * ny + r02 * nz
                     wy = r10 * nx + r11 * ny + r12 * nz

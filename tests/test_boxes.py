@@ -184,6 +184,19 @@ def test_equal_boxes_on_each_other_have_the_normal_of_their_faces(size):
         np.testing.assert_allclose(np.abs(found.frame[:, 0] @ [0, 0, 1]), 1.0, atol=1e-9)
 
 
+@pytest.mark.parametrize("turn", [(0, 0, 0), (0, 0, np.pi / 2), (0.3, -0.2, 0.7)])
+@pytest.mark.parametrize("depth", [1e-6, 1e-3])
+def test_equal_boxes_flush_on_each_other_are_as_deep_without_a_margin(turn, depth):
+    """Their corners lie on the edges, which are no depth: without a margin, as depths are measured, they were not seen."""
+    pose = Rotation.from_rotvec(turn).as_matrix()
+    shift = np.tile((0.1, -0.2, 0.3), (2, 1))
+    shift[1] += pose @ (0.0, 0.0, 0.02 - depth)
+    found = detect([CUBE, CUBE], np.array([pose, pose]), shift, 0.0)
+    np.testing.assert_allclose(found.gap, np.full(8, -depth), rtol=1e-6, atol=1e-12)
+    apart = np.array([shift[0], shift[1] + pose @ (0.0, 0.0, 2 * depth)])
+    assert not len(detect([CUBE, CUBE], np.array([pose, pose]), apart, 0.0))
+
+
 def test_an_overhanging_corner_meets_nothing_sideways():
     """A box that is wider than the one below by 0.1 mm is held where edges cross, not at its corners beside the lower one."""
     found = detect([CUBE, (0.0101, 0.0099, 0.01)], np.tile(np.eye(3), (2, 1, 1)), np.array([[0, 0, 0], [0, 0, 0.02]]), 1e-3)
