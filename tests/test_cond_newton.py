@@ -17,7 +17,7 @@ from small_blocks import soft_block
 from contact import ContactProblem, Group, WarmStart, make_problem, make_solver, measure, read_fclib
 from contact.cone import project_cone
 from contact.problem import isotropic, to_isotropic
-from contact.solvers import augmented_kernels, banded_kernels, primal_kernels as kernels
+from contact.solvers import alternating, augmented_kernels, banded_kernels, primal_kernels as kernels
 from contact.solvers.augmented import AugmentedLagrangian
 from contact.solvers.cond_newton import CondNewton, CondNewtonOptions
 from contact.solvers.primal_newton import BandedWay, DenseWay, PrimalNewton, SparseWay
@@ -289,7 +289,9 @@ def test_a_local_problem_is_solved_by_way_of_an_equivalent_one() -> None:
     assert solution.converged and solution.details["way"] == "dense"
 
 
-def test_what_it_remembers_gives_the_same_bits() -> None:
+def test_what_it_remembers_gives_the_same_bits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(alternating, "serves", lambda problem: False)  # whose memory is tested with them
+
     def case(k: int) -> ContactProblem:
         first = rods(60)
         coupled = make_problem(
