@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -11,8 +10,8 @@ from slow_twins import nodes_on_floor
 
 import femsim as fs
 from contact import ContactProblem, Solution, Solver, WarmStart, metrics
-from contact.solvers import Exact, ExactOptions, make_solver
-from femsim.step import newton, stepper as stepper_module, system as system_module
+from contact.solvers import Exact, make_solver
+from femsim.step import newton, system as system_module
 from femsim.step.state import State
 from femsim.step.stepper import Stepper
 
@@ -57,7 +56,7 @@ def test_a_step_that_needs_more_than_one_is_begun_loosely_and_ended_sharply(monk
         report = stepper.step()
         assert report.solution.converged and report.nonlinear_residual <= stepper.newton.tolerance
         enough, iterations, worst = zip(*solver.asked, strict=True)
-        assert enough[0] == (0.3 * stepper.newton.tolerance if again else 0.0) and not any(enough[1:])
+        assert enough[0] == (0.03 * stepper.newton.tolerance if again else 0.0) and not any(enough[1:])
         assert worst[-1] <= 1e-8 and stepper.state.again <= (report.solves > 1)
         loose, spent = loose + (again and worst[0] > 1e-8), spent + sum(iterations)
     assert loose >= 10
@@ -84,32 +83,6 @@ def test_a_loose_answer_that_is_enough_is_followed_by_a_sharp_one() -> None:
     assert enough > 1e-8 and sharp == 0.0 and worst <= 1e-8
     assert report.solves == 2 and not stepper.state.again
     assert report.solution.residuals is None or report.solution.residuals.worst <= 1e-8
-
-
-def test_what_a_loose_answer_was_left_to_lack_is_no_reason_to_be_loose_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    found: list[newton.Solved] = []
-
-    def noting(*given: Any, **more: Any) -> newton.Solved:
-        found.append(newton.solve_step(*given, **more))
-        return found[-1]
-
-    solver = Noting()
-    solver.solver = Exact(ExactOptions(lag=False))  # the same bits whatever was solved before
-    stepper, state = bending(solver, spin=1.0), State(np.zeros(0), np.zeros(0), 0.0)
-    monkeypatch.setattr(stepper_module, "solve_step", noting)
-    while not (found and 3e-4 < found[0].residuals[0] < 1e-2):
-        found.clear()
-        stepper.state = state = replace(stepper.state, again=True)
-        stepper.step()
-    enough, first = 0.3 * stepper.newton.tolerance, found[0].residuals[0]
-    for share, again in ((0.5, False), (2.0, True)):
-        found.clear()
-        stepper.restore(state)
-        stepper.newton = replace(stepper.newton, tolerance=first - share * enough)
-        monkeypatch.setattr(newton, "_LOOSE", enough / (first - share * enough))
-        assert stepper.step().solution.converged
-        assert found[0].residuals[0] == pytest.approx(first, rel=1e-6)
-        assert found[0].solves == 2 and found[0].again is again
 
 
 def test_rods_beside_a_large_body_balance() -> None:

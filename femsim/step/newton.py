@@ -27,8 +27,8 @@ _LIGHT = 3e8
 #: hundredths of it.
 _LAGGED = 20.0
 #: Part of the nonlinear tolerance to which the first contact problem of a step is solved where bodies are large and the step
-#: before needed more than one: what the answer lacks is small beside what the next linearisation changes.
-_LOOSE = 0.3
+#: before needed more than one: what it lacks is far less than what the next linearisation changes.
+_LOOSE = 0.03
 #: ... and that of piles, where it saves a third of the turns of the first problem (measured: with 0.1 to 3 the next linearisation
 #: leaves as much as after a sharp one).
 _LOOSE_PILE = 1.0
@@ -88,8 +88,7 @@ class Solved:
         joints at the place were beyond their linearisation at the start would have been within the tolerance; and only while
         velocities change little from step to step.
     again : bool
-        Whether one linearisation was not enough, nor would have been but for what its problem was left to lack: then the first
-        contact problem of the next step need not be solved sharply.
+        Whether one linearisation was not enough: then the first contact problem of the next step need not be solved sharply.
     """
 
     problem: ContactProblem
@@ -239,11 +238,8 @@ def solve_step(
     follow = follow if patience else None
     loose = again and (system.lags or system.is_pile) and newton.max_solves > 1
     part = (_LOOSE_PILE if system.is_pile else _LOOSE) if loose else 0.0
-    enough = part * (newton.tolerance or 0.0)
-    last = attempt(begun, warm, follow, place, enough)
+    last = attempt(begun, warm, follow, place, part * (newton.tolerance or 0.0))
     residuals, iterations, effort = [last.residual], last.solution.iterations, _effort(solver, last.solution)
-    # but for what the problem was left to lack, it is enough
-    nearly = loose and newton.tolerance is not None and last.holds(newton.tolerance + enough)
     loose &= newton.tolerance is not None and last.holds(newton.tolerance)  # to be sharpened
     needed = newton.tolerance is not None and _needed_more(system, newton, rows, ahead, last)
     places, led_to = [system.at_rest if place is None else place], [last]
@@ -269,7 +265,7 @@ def solve_step(
     details = {**last.solution.details, "effort": effort / len(residuals)}
     solution = _judged(last, last.solution.told(iterations=iterations, details=details), len(residuals), newton)
     goes_on = needed and _steady(system, begun_at, solution.v)
-    return Solved(last.problem, solution, tuple(residuals), last.rows, patience > 0, goes_on, len(residuals) > 1 + nearly)
+    return Solved(last.problem, solution, tuple(residuals), last.rows, patience > 0, goes_on, len(residuals) > 1 + loose)
 
 
 @dataclass
