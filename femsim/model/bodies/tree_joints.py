@@ -74,6 +74,9 @@ class Followed:
         for column, k in zip(self._columns.T, profiles, strict=True):
             column[3:] = motors[k].stiffness, motors[k].damping, motors[k].max_effort
 
+    def __repr__(self) -> str:
+        return f"<Followed: {len(self.own)} servos of profiles, {len(self.others)} others>"
+
     def as_given(self) -> bool:
         """Whether all of them follow their profiles now, and none a value that somebody commanded."""
         return True not in [command.commanded for command in self._commands]
