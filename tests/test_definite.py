@@ -41,6 +41,14 @@ def test_against_eigenvalues(backend: Backend, divisions: int) -> None:
     assert asked.says(sp.csc_matrix((0, 0)))
 
 
+@pytest.mark.parametrize("seed", [1, 17, 18])
+def test_what_single_precision_cannot_see_is_refused(seed: int) -> None:
+    """Their least eigenvalues are -1e-11 of their diagonals, and they have factors in single precision."""
+    A = lowered(soft_block(1e5, 5).A, 1.0 + 1e-9, seed)
+    asked = Definite()
+    assert not asked.says_roughly(A) and not asked.says(A)
+
+
 def test_single_precision_alone_is_not_enough() -> None:
     asked, A = Definite(), soft_block(1e5, 5).A
     assert not asked.says_roughly(lowered(A, 1.0 - 1e-9)) and asked.says(lowered(A, 1.0 - 1e-9))
