@@ -310,7 +310,6 @@ def test_newton_with_it_agrees_with_the_exact_solver(friction: float, unit: floa
     assert max(found.dynamics_residual, found.contact_residual) <= 1e-10
 
 
-@pytest.mark.usefixtures("any_size")
 @pytest.mark.parametrize(("changed", "steps"), [(1e-3, 1), (3e-3, 2), (1e-2, 2)])
 def test_newton_steps_leave_about_what_the_law_leaves(
     changed: float, steps: int, any_size: None, monkeypatch: pytest.MonkeyPatch
@@ -332,6 +331,7 @@ def test_newton_steps_leave_about_what_the_law_leaves(
     assert found[1] == sharp[1] if steps == 1 else found[1] <= 0.85 * sharp[1]
 
 
+@pytest.mark.usefixtures("any_size")
 def test_redundant_contacts_and_none_at_all() -> None:
     problem = block(5)
     twice = make_problem(
