@@ -137,7 +137,7 @@ class Alternation:
     def take(self, law: ContactProblem, columns: Columns, v: np.ndarray, lam: np.ndarray) -> Turns:
         """Take a problem with one friction coefficient a contact, its J by contacts, and where to begin."""
         self._way.take(law, columns)
-        return Turns(law, self, v, lam, self._definite.says_roughly(law.A))
+        return Turns(law, self, v, lam, self._definite.says(law.A))
 
     def factorize(self, penalty: np.ndarray, state: np.ndarray, n: int) -> bool:
         """Make factors with R (nc, 3), N s/m, by these states; False where the matrix, of n rows, is not positive definite."""

@@ -171,6 +171,10 @@ class Coupling(Protocol):
         """Name of a body that it drives, and its wrench on it, (6,), N and N m, for a mount sensor; None where it drives none."""
         ...
 
+    def describe(self) -> dict[str, list[float] | float | None]:
+        """Numbers for run.json of what drives a body, SI; empty where it drives none."""
+        ...
+
 
 class CouplingDefaults:
     """Answers of a coupling that remembers nothing and acts by its forces and its power alone."""
@@ -243,6 +247,10 @@ class CouplingDefaults:
     def mounted(self) -> tuple[str, np.ndarray] | None:
         """None: it drives no body."""
         return None
+
+    def describe(self) -> dict[str, list[float] | float | None]:
+        """Nothing: it drives no body."""
+        return {}
 
 
 class HeldEnd(CouplingDefaults):

@@ -42,7 +42,8 @@ FRAME_FIELDS = (
     FrameField("displacement", "m", "soft, rod", "x - x at rest; rods: since the start"),
     FrameField(
         "contact_pressure", "Pa", "soft",
-        "normal force over tributary area in the deformed shape",
+        "normal force over tributary area in the deformed shape: of the triangle that the force opposes most, and of those at "
+        "the node within 60 degrees of it",
     ),
     FrameField("von_mises", "Pa", "soft, by element", "of the Cauchy stress"),
     FrameField(

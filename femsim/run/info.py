@@ -15,7 +15,6 @@ import numpy as np
 from contact import Solver
 from femsim.base.threads import pools
 from femsim.base.versions import machine, versions
-from femsim.model.compliance import CompliantDrive
 from femsim.scene.frictions import pair_restitution, pair_softness
 from femsim.scene.scene import Scene
 
@@ -83,15 +82,10 @@ def describe_bodies(scene: Scene) -> dict[str, Any]:
 
 def describe_drives(scene: Scene) -> dict[str, Any]:
     """Entry of each driven base and of held nodes: what it is of, and the spring of one that gives way."""
-    springs = {found[0]: c for c in scene.couplings if isinstance(c, CompliantDrive) and (found := c.mounted()) is not None}
+    springs = {found[0]: coupling.describe() for coupling in scene.couplings if (found := coupling.mounted()) is not None}
     held = {hold.name: {"body": scene.bodies[hold.body].name, "nodes": len(hold.nodes)} for hold in scene.holds}
     names = dict.fromkeys([*(scene.bodies[k].name for k in scene.motions), *springs, *held])
-    return {
-        name: held.get(name, {"body": name})
-        | {"exact": name not in springs}
-        | (springs[name].describe() if name in springs else {})
-        for name in names
-    }
+    return {name: held.get(name, {"body": name}) | {"exact": name not in springs} | springs.get(name, {}) for name in names}
 
 
 def describe_friction(scene: Scene) -> list[dict[str, Any]]:

@@ -183,7 +183,8 @@ SENSOR_KINDS: dict[str, SensorKind] = {
     ),
     "area": SensorKind(
         (SensorColumn("area_m2", "m^2"),),
-        "area of the soft body's nodes that carry contact force (on a rigid part: that press on it)",
+        "area of the soft body's nodes that carry contact force (on a rigid part: that press on it), each with a third of the "
+        "triangles it is pressed on",
         limits=("partner", "where"),
     ),
     "slip": SensorKind(

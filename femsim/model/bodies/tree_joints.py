@@ -79,7 +79,7 @@ class Followed:
 
     def as_given(self) -> bool:
         """Whether all of them follow their profiles now, and none a value that somebody commanded."""
-        return True not in [command.commanded for command in self._commands]
+        return not any(command.commanded for command in self._commands)
 
     def fill(self, t: float, settings: StepSettings, servo: np.ndarray) -> None:
         """Fill their columns of feed, target, pace, stiffness, damping and limit, (6, joints), for a step from t (s)."""
