@@ -45,6 +45,19 @@ def scatter(indptr: np.ndarray, indices: np.ndarray, data: np.ndarray, lam: np.n
 
 
 @njit(cache=True)
+def scatter_with_squares(
+    indptr: np.ndarray, indices: np.ndarray, data: np.ndarray, v: np.ndarray, out: np.ndarray, squares: np.ndarray
+) -> None:
+    """Fill out = A v as :func:`scatter` does, and squares with the sum of the squares of its terms, for A in compressed columns."""
+    out[:], squares[:] = 0.0, 0.0
+    for j in range(v.shape[0]):
+        for k in range(np.uint64(indptr[j]), np.uint64(indptr[j + 1])):
+            i, term = np.uint64(indices[k]), data[k] * v[j]
+            out[i] += term
+            squares[i] += term * term
+
+
+@njit(cache=True)
 def pick_contacts(
     indptr: np.ndarray, indices: np.ndarray, data: np.ndarray, chosen: np.ndarray,
     out_indptr: np.ndarray, out_indices: np.ndarray, out_data: np.ndarray,

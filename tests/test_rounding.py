@@ -43,6 +43,17 @@ def test_rounding_is_what_exact_velocities_leave_once_they_are_numbers(stiffness
     assert residuals(problem, v.astype(np.float64), no_forces).dynamics < 4.0 * left
 
 
+def test_rounding_is_what_its_formula_says() -> None:
+    """The norm of half a unit in the last place of each term of A v, over the largest of A v, b and J^T lam."""
+    problem, rng = soft_block(1e7, 3), np.random.default_rng(4)
+    v, lam = rng.standard_normal(problem.n), 1e3 * rng.standard_normal((problem.n_contacts, 3))
+    A = problem.A.toarray()
+    spread = np.sqrt(np.square(A) @ np.square(v))
+    largest = max(np.linalg.norm(problem.weight * x) for x in (A @ v, problem.b, problem.J.T @ lam.ravel()))
+    expected = 0.5 * np.finfo(np.float64).eps * np.linalg.norm(problem.weight * spread) / largest
+    assert rounding(problem, v, lam) == pytest.approx(expected, rel=1e-12)
+
+
 @pytest.mark.parametrize("name", ["auto", "cond-newton", "canal", "exact"])
 def test_solvers_end_where_rounding_bars_the_tolerance(name: str) -> None:
     problem, tolerance = stiff_chain(1e9), 1e-9
