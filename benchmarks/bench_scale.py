@@ -2,7 +2,7 @@
 
     python -m benchmarks.bench_scale                             # all but the largest, about ten minutes
     python -m benchmarks.bench_scale rope pile --checkout FOLDER # some rows, in turns with another checkout of this repository
-    python -m benchmarks.bench_scale --full --write docs/guide/benchmarks.md
+    python -m benchmarks.bench_scale --full --write data/results/scale.md
 
 Each row is measured in fresh processes, one thread, CPU time of ``take_step``, steps at the start left out. ``--repeat`` of them
 are run, in turns with those of the other checkout; the least mean of a process counts. With a checkout of 444f2af the quotient of
