@@ -1,4 +1,4 @@
-"""What docs/calibration.md says of the beam beside `femsim calibrate`: its rest, and its damping at other time steps.
+"""What data/results/checks.md says of the beam beside `femsim calibrate`: its rest, and its damping at other time steps.
 
     python benchmarks/released_beam.py rest     # fits modulus, pitch and the hand to both rests; two minutes
     python benchmarks/released_beam.py trials   # what both trials of each log say of it, at once
