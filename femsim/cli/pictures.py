@@ -55,7 +55,7 @@ def render(
     transparent: bool = False,
     quiet: Flag = False,
 ) -> int:
-    """Make PNG pictures and a film in real time of a run, or of several side by side, without a display.
+    """Make pictures and a film of a run, or of several side by side, without a display.
 
     Parameters
     ----------
@@ -194,7 +194,7 @@ def plot(
     card: Path | None = None,
     options: LookOptions = _LOOK,
 ) -> int:
-    """Plot forces, torques, markers, residuals, energy and penetration of runs, laid over each other; or metrics of sweeps.
+    """Plot forces, torques, markers, residuals, energy and penetration of runs, overlaid; or metrics of sweeps.
 
     With --log: one figure of the runs over the log of an experiment, each axis with its own range and the error below.
 
@@ -283,7 +283,7 @@ def report(
     stills: Whole = 4,
     quiet: Flag = False,
 ) -> int:
-    """Write one HTML page about a run: warnings, parameters, pictures, plots, timings, and what is needed to repeat it.
+    """Write one HTML page about a run: warnings, parameters, pictures, plots, timings.
 
     Parameters
     ----------
@@ -318,7 +318,7 @@ def view(
     host: str = "127.0.0.1",
     open: bool = True,
 ) -> int:
-    """Show a run in the browser, also while it goes on: play, cut, colour, plot sensors. A scene is run first. Ctrl-C ends it.
+    """Show a run in the browser, also while it goes on; a scene is run first. Ctrl-C ends it.
 
     Parameters
     ----------
@@ -465,7 +465,7 @@ def play(
 
 @app.command
 def paraview(run: Path, *, field: str | None = None) -> int:
-    """Write RUN/show_in_paraview.py, a script that shows a run in ParaView 5.11 or newer with sensible colours.
+    """Write RUN/show_in_paraview.py, a script that shows a run in ParaView 5.11 or newer.
 
     Parameters
     ----------

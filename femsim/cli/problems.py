@@ -83,7 +83,7 @@ def bench(
     out: Path | None = None,
     quiet: Flag = False,
 ) -> int:
-    """Compare contact solvers on the same problems: times, true residuals, errors, convergence plots, performance profiles.
+    """Compare contact solvers on the same problems: times, true residuals, errors, performance profiles.
 
     One thread, unless OMP_NUM_THREADS says otherwise.
 

@@ -169,7 +169,7 @@ def resume(
 
 @app.command
 def repair(run: Path) -> int:
-    """Mend the folder of a run that was killed or ran out of disk, so that every program can open it.
+    """Mend the folder of a run that was killed or ran out of disk.
 
     Parameters
     ----------
@@ -210,7 +210,7 @@ def _step_range(text: str) -> tuple[int, int]:
 
 @app.command
 def describe(scene: Path) -> int:
-    """Show what a scene is and its parameters with units and defaults, or the links, joints and masses of a robot.
+    """Show what a scene is and its parameters with units and defaults, or the tree of a robot.
 
     Parameters
     ----------

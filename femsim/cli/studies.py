@@ -85,7 +85,7 @@ def sweep(file: Path, /, *, options: SweepOptions = _SWEEP_DEFAULTS, quiet: Flag
 
 @app.command
 def sensitivity(file: Path, /, *, options: SweepOptions = _SWEEP_DEFAULTS, quiet: Flag = False) -> int:
-    """Say how much of the variance of each metric comes from each parameter (Sobol indices); see docs/sweeps.md.
+    """Say how much of the variance of each metric each parameter causes (Sobol indices); see docs/sweeps.md.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ def _run_cases(run: Callable[..., SweepResult | SensitivityResult], file: Path, 
 
 @app.command
 def calibrate(file: Path, /, *, options: CaseOptions = _CASE_DEFAULTS, cases: Path | None = None, quiet: Flag = False) -> int:
-    """Find parameters of a scene from logs of experiments, with intervals and held-out checks; see docs/calibration.md.
+    """Find parameters of a scene from logs of experiments, with intervals; see docs/calibration.md.
 
     Parameters
     ----------
@@ -142,7 +142,7 @@ def reproduce(
     fresh: Flag = False,
     quiet: Flag = False,
 ) -> int:
-    """Repeat the evaluation of a paper: every table and figure by runs of our own, beside the paper's, on one page.
+    """Repeat the tables and figures of a paper by runs of our own, beside the paper's, on one page.
 
     Results are stored part by part, and an interrupted call continues where it stopped. One thread, unless OMP_NUM_THREADS says
     otherwise. Exit status 3 when a part failed; the page says which.
