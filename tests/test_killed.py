@@ -19,7 +19,7 @@ import femsim as fs
 from femsim.run.recorder import Recorder, TableWriter
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs processes that fork")
-#: Kills of each kind; by FEMSIM_KILLS=100 as often as it takes to meet rare moments (100 kills and 20 resumed runs of each gave no fault).
+#: Kills of each kind; by FEMSIM_KILLS=100 as often as it takes to meet rare moments (which gave no fault, nor 20 resumed runs).
 KILLS = int(os.environ.get("FEMSIM_KILLS", "3"))
 KINDS = [("pvd", None), ("pvd", ("all",)), ("vtkhdf", None), ("vtkhdf", ("all",))]
 LONG = 100000
