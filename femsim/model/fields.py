@@ -38,7 +38,7 @@ class FrameField:
 
 FRAME_FIELDS = (
     FrameField("velocity", "m/s", "soft, rod", "of the node; rods: mean of the links at a joint"),
-    FrameField("contact_force", "N", "soft, rod", "sum of the contact forces on the node"),
+    FrameField("contact_force", "N", "soft, rod", "sum on the node"),
     FrameField("displacement", "m", "soft, rod", "x - x at rest; rods: since the start"),
     FrameField(
         "contact_pressure", "Pa", "soft",
@@ -56,7 +56,7 @@ FRAME_FIELDS = (
     ),
     FrameField(
         "rotation", "", "soft, by element; rod",
-        "unit quaternion w, x, y, z of R with w >= 0; rods: mean of the frames of the links at a joint",
+        "unit quaternion w, x, y, z of R with w >= 0; rods: mean of the links at a joint",
         default=False, components=("w", "x", "y", "z"),
     ),
     FrameField(
@@ -67,7 +67,7 @@ FRAME_FIELDS = (
     FrameField("bending_moment", "N m", "rod", "at the joints"),
     FrameField("twisting_moment", "N m", "rod", "at the joints"),
     FrameField(
-        "parts", "", "contacts", "numbers of the two parts in `parts` of run.json, from 0: the one that `force` is on, the other",
+        "parts", "", "contacts", "numbers in `parts` of run.json, from 0: the part that `force` is on, the other",
         default=False, components=("on", "other"),
     ),
     FrameField("radius", "m", "rod", "of the contacts", always=True),

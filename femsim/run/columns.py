@@ -46,17 +46,17 @@ def _momentum(axis: int) -> StepColumn:
     return StepColumn(f"momentum_{'xyz'[axis]}_kgmps", "kg m/s", text, lambda r, ms: float(r.momentum[axis]))
 
 
-_DEEPEST = "the two parts that penetrate deepest for their size: their numbers in `parts` of run.json, -1 for none"
+_DEEPEST = "numbers, in `parts` of run.json, of the two parts deepest in each other for their size; -1 for none"
 
 STEP_COLUMNS: tuple[StepColumn, ...] = (
-    StepColumn("step", "1", "number of the step, from 1", lambda r, ms: r.step),
+    StepColumn("step", "1", "from 1", lambda r, ms: r.step),
     StepColumn("time_s", "s", "end of the step", lambda r, ms: r.time),
     StepColumn(
-        "contacts", "1", "contacts in the problem, open ones within the margin included", lambda r, ms: len(r.contacts.gap)
+        "contacts", "1", "in the problem, with open ones within the margin", lambda r, ms: len(r.contacts.gap)
     ),
-    StepColumn("iterations", "1", "iterations of the solver", lambda r, ms: r.solution.iterations, "sum"),
+    StepColumn("iterations", "1", "of the solver", lambda r, ms: r.solution.iterations, "sum"),
     StepColumn(
-        "dynamics_residual", "1", "relative residual of A v = b + J^T lam; formula in `contact/metrics.py`",
+        "dynamics_residual", "1", "relative residual of A v = b + J^T lam (`contact/metrics.py`)",
         lambda r, ms: r.metrics.dynamics_residual, "worst",
     ),
     StepColumn(
@@ -65,7 +65,7 @@ STEP_COLUMNS: tuple[StepColumn, ...] = (
         lambda r, ms: r.metrics.contact_residual, "worst",
     ),
     StepColumn(
-        "step_norm", "1", "length of the solver's last step, as papers report it; **not** an error measure",
+        "step_norm", "1", "length of the solver's last step; **not** an error measure",
         lambda r, ms: float(r.solution.history.step_norm[-1]) if len(r.solution.history.step_norm) else 0.0,
     ),
     StepColumn(
@@ -77,7 +77,7 @@ STEP_COLUMNS: tuple[StepColumn, ...] = (
     StepColumn("elastic_energy_J", "J", "elastic energy of bodies and soft contacts", lambda r, ms: r.elastic_energy),
     StepColumn(
         "work_J", "J",
-        "work of gravity, loads and drives since the start",
+        "of gravity, loads and drives since the start",
         lambda r, ms: r.work,
     ),
     _momentum(0),
@@ -94,7 +94,7 @@ STEP_COLUMNS: tuple[StepColumn, ...] = (
         lambda r, ms: float(r.solution.details.get("virtual_slip", 0.0)), "worst",
     ),
     StepColumn(
-        "inverted_elements", "1", "tetrahedra with negative volume", lambda r, ms: r.inverted_elements
+        "inverted_elements", "1", "tetrahedra of negative volume", lambda r, ms: r.inverted_elements
     ),
     StepColumn(
         "converged", "1", "1 where the tolerance was reached by true residuals",
@@ -116,12 +116,12 @@ STEP_COLUMNS: tuple[StepColumn, ...] = (
         lambda r, ms: r.potential_energy,
     ),
     StepColumn(
-        "friction_loss_J", "J", "energy that friction took since the start",
+        "friction_loss_J", "J", "taken by friction since the start",
         lambda r, ms: r.friction_loss,
     ),
     StepColumn(
         "viscous_loss_J", "J",
-        "energy that the dashpots of Prony terms took since the start",
+        "taken by Prony terms since the start",
         lambda r, ms: r.viscous_loss,
     ),
     StepColumn(
@@ -129,7 +129,7 @@ STEP_COLUMNS: tuple[StepColumn, ...] = (
         "residual of M dv/dt = f + J^T lam with all forces where the step leads (at theta), relative to the largest of them",
         lambda r, ms: r.nonlinear_residual, "worst",
     ),
-    StepColumn("solves", "1", "contact problems solved, one for each linearisation", lambda r, ms: r.solves, "sum"),
+    StepColumn("solves", "1", "contact problems solved", lambda r, ms: r.solves, "sum"),
     StepColumn(
         "theta", "1",
         "integration parameter; 1 where only backward Euler could take an energy-momentum step",
@@ -137,7 +137,7 @@ STEP_COLUMNS: tuple[StepColumn, ...] = (
     ),
     StepColumn(
         "time_error_m", "m",
-        "estimated error of position of the worst body, root mean square by mass; 0 unless dt is \"auto\"",
+        "estimated [error of position](method.md#steps-as-long-as-the-motion-asks-for); 0 unless dt is \"auto\"",
         lambda r, ms: r.time_error, "worst",
     ),
     StepColumn(
@@ -148,16 +148,16 @@ STEP_COLUMNS: tuple[StepColumn, ...] = (
     StepColumn("deepest_part_b", "1", _DEEPEST, lambda r, ms: r.vitals.worst.parts[1]),
     StepColumn(
         "penetration_share", "1",
-        "their penetration as the [health verdict](health.md#what-is-judged) judges it",
+        "their penetration as the [verdict](health.md#what-is-judged) judges it",
         lambda r, ms: r.vitals.worst.share,
     ),
     StepColumn(
         "led_overlap_m", "m",
-        "deepest overlap that no contact undoes (both driven or fixed, or fingers of one gripper), beyond that at the start",
+        "deepest overlap of two parts that no contact pushes apart, beyond that at the start",
         lambda r, ms: r.vitals.led.depth,
     ),
     StepColumn(
-        "stick_creep_mps", "m/s", "largest tangential speed of a pressing contact well inside its friction cone",
+        "stick_creep_mps", "m/s", "`max_slip_mps` of contacts well inside their friction cone",
         lambda r, ms: r.vitals.creep.depth, "worst",
     ),
     StepColumn(
@@ -165,7 +165,7 @@ STEP_COLUMNS: tuple[StepColumn, ...] = (
         lambda r, ms: r.vitals.way[1], "worst",
     ),
     StepColumn(
-        "turn_rad", "rad", "largest rotation, in the step, of a rigid body or rod near others",
+        "turn_rad", "rad", "largest rotation of a rigid body or rod near others in the step",
         lambda r, ms: r.vitals.turn[1], "worst",
     ),
 )  # fmt: skip

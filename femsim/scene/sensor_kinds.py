@@ -117,7 +117,7 @@ SENSOR_KINDS: dict[str, SensorKind] = {
     "mount": SensorKind(
         WRENCH,
         "what the drive exerts **on** the driven body (a gripper at rest reads its weight upwards); torque about the centre of "
-        "mass of its base, of held nodes about their mean",
+        "mass of its base, or the mean of held nodes",
         series="sensors",
         refusal="kind 'mount' needs a driven rigid body, the base of a gripper or held nodes, not {part!r}.",
     ),
@@ -128,7 +128,8 @@ SENSOR_KINDS: dict[str, SensorKind] = {
     ),
     "start": SensorKind(
         WRENCH,
-        "what a rod exerts **on** what holds its start (a hanging rod reads its weight downwards); torque about the frame there",
+        "what a rod exerts **on** the holder of its start (a hanging rod reads its weight downwards); torque about the frame "
+        "there",
         series="sensors", refusal="kind 'start' needs a rod that is held at its start, not {part!r}.",
     ),
     "end": SensorKind(
@@ -138,8 +139,7 @@ SENSOR_KINDS: dict[str, SensorKind] = {
     ),
     "reaction": SensorKind(
         WRENCH,
-        "what a joint of `scene.join` exerts **on** the body named first; torque about the joint, of glued nodes about their "
-        "mean",
+        "what a joint of `scene.join` exerts **on** the body named first; torque about the joint, or the mean of glued nodes",
         series="sensors", of_coupling=True,
     ),
     "chamber": SensorKind(
@@ -197,7 +197,7 @@ SENSOR_KINDS: dict[str, SensorKind] = {
             SensorColumn("contacts", "1"), SensorColumn("slipping", "1"), SensorColumn("normal_N", "N"),
             SensorColumn("tangential_N", "N"), SensorColumn("slip_mps", "m/s"),
         ),
-        "contacts that press, with `partner` or all; those of them that slip; sums of the magnitudes of their normal and "
+        "contacts that press, with `partner` or all; how many of them slip; sums of the magnitudes of their normal and "
         "friction forces; largest speed of slip",
         limits=("partner", "where"),
     ),
