@@ -1,4 +1,4 @@
-"""Makes the tables and pictures of the pages on solvers: every solver on the same steps and on problems of others.
+"""Makes the tables and pictures on solvers: every solver on the same steps and on problems of others.
 
     python benchmarks/solver_tables.py [--out FOLDER] [--quick] [--only fclib,guide,...] [--data FOLDER]
 
@@ -34,8 +34,8 @@ TABLES: dict[tuple[str, ...], Callable[[Settings], dict[str, str]]] = {
 NAMES = tuple(name for names in TABLES for name in names)
 #: Block that says when and where all others were made.
 RUN = "run"
-#: Pages with blocks, in the folder of the project: what one reads, and what was measured.
-PAGES = (Path("docs", "solvers.md"), Path("data", "results", "solvers.md"))
+#: Pages with blocks, in the folder of the project.
+PAGES = (Path("data", "results", "solvers.md"),)
 
 
 def replace_block(pages: Sequence[Path], name: str, text: str) -> None:
@@ -87,7 +87,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if chosen.data is not None and not (chosen.data / "check_fc.py").is_file():
         parser.error(f"--data is {chosen.data}, which holds no check_fc.py; name the folder of FCLib files and their checker.")
     pictures = chosen.out / "docs" / "pictures"
-    pictures.mkdir(exist_ok=True)
+    pictures.mkdir(parents=True, exist_ok=True)
     before, started = os.getloadavg()[0], time.strftime("%Y-%m-%d %H:%M")
     make_tables(pages, Settings("tiny" if chosen.quick else "full", chosen.data, pictures=pictures), only)
     load = f"load {before:.1f} before and {os.getloadavg()[0]:.1f} after, of which this job makes 1"
