@@ -148,12 +148,12 @@ STEP_COLUMNS: tuple[StepColumn, ...] = (
     StepColumn("deepest_part_b", "1", _DEEPEST, lambda r, ms: r.vitals.worst.parts[1]),
     StepColumn(
         "penetration_share", "1",
-        "their penetration as the [verdict](health.md#what-is-judged) judges it",
+        "their `penetration` in the [verdict](health.md#what-is-judged)",
         lambda r, ms: r.vitals.worst.share,
     ),
     StepColumn(
         "led_overlap_m", "m",
-        "deepest overlap of two parts that no contact pushes apart, beyond that at the start",
+        "`led_overlap` of the verdict, in m",
         lambda r, ms: r.vitals.led.depth,
     ),
     StepColumn(
@@ -161,11 +161,11 @@ STEP_COLUMNS: tuple[StepColumn, ...] = (
         lambda r, ms: r.vitals.creep.depth, "worst",
     ),
     StepColumn(
-        "way_share", "1", "largest distance that a body near others moves in the step, relative to its own extent",
+        "way_share", "1", "`way` of the verdict",
         lambda r, ms: r.vitals.way[1], "worst",
     ),
     StepColumn(
-        "turn_rad", "rad", "largest rotation of a rigid body or rod near others in the step",
+        "turn_rad", "rad", "`turn` of the verdict",
         lambda r, ms: r.vitals.turn[1], "worst",
     ),
 )  # fmt: skip
