@@ -126,13 +126,13 @@ STEP_COLUMNS: tuple[StepColumn, ...] = (
     ),
     StepColumn(
         "nonlinear_residual", "1",
-        "residual of M dv/dt = f + J^T lam with all forces where the step leads (at theta), relative to the largest of them",
+        "what the [equations of motion](method.md#the-step-is-solved-not-only-linearised) lack, relative to the largest forces",
         lambda r, ms: r.nonlinear_residual, "worst",
     ),
     StepColumn("solves", "1", "contact problems solved", lambda r, ms: r.solves, "sum"),
     StepColumn(
         "theta", "1",
-        "integration parameter; 1 where only backward Euler could take an energy-momentum step",
+        "integration parameter; 1 where backward Euler took an energy-momentum step",
         lambda r, ms: r.theta, "worst",
     ),
     StepColumn(
