@@ -1,4 +1,4 @@
-"""Locking: cantilever and Cook's membrane by linear and quadratic tetrahedra; prints the tables of docs/materials.md.
+"""Locking: cantilever and Cook's membrane by linear and quadratic tetrahedra; prints the tables of data/results/checks.md.
 
     python -m benchmarks.locking [--fine]
 
