@@ -48,7 +48,7 @@ def scatter(indptr: np.ndarray, indices: np.ndarray, data: np.ndarray, lam: np.n
 def scatter_with_squares(
     indptr: np.ndarray, indices: np.ndarray, data: np.ndarray, v: np.ndarray, out: np.ndarray, squares: np.ndarray
 ) -> None:
-    """Fill out = A v as :func:`scatter` does, and squares with the sum of the squares of its terms, for A in compressed columns."""
+    """Fill out = A v as :func:`scatter` does, and squares with the sums of the squares of its terms; A in compressed columns."""
     out[:], squares[:] = 0.0, 0.0
     for j in range(v.shape[0]):
         for k in range(np.uint64(indptr[j]), np.uint64(indptr[j + 1])):

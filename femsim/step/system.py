@@ -108,7 +108,9 @@ class System:
         self.lags = any(body.kind == "nodes" and body.n_v >= LAGS_FROM for body in self.bodies)
         #: whether many rows are those of several bodies of nodes, and none those of rods, as in a pile
         soft = [body for body in self.bodies if body.kind == "nodes"]
-        self.is_pile = nv >= PILES_FROM and len(soft) > 1 and not self.lags and not any(body.kind == "links" for body in self.bodies)
+        self.is_pile = (
+            nv >= PILES_FROM and len(soft) > 1 and not self.lags and not any(body.kind == "links" for body in self.bodies)
+        )
         self._vectors = np.array([v.start for v in self.v_slices], dtype=np.int64), np.array(last, dtype=np.int64)
         self._mobility = Mobility(self.bodies, self.q_slices, self.v_slices)
         rows, starts = np.concatenate(indices) if indices else np.zeros(0, dtype=np.int64), np.concatenate(indptr)
