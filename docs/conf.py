@@ -70,6 +70,8 @@ def api(topic: str) -> str:
         else:
             kind = "function"
         directive = f".. auto{kind}:: femsim.{name}"
+        if thing is fs.Scene:  # its calls stand in several files
+            directive += "\n   :inherited-members: SceneContents"
         if not callable(thing):  # a table or a list of names
             directive = f".. data:: femsim.{name}\n\n   {', '.join(thing)}."
         parts.append(f"```{{eval-rst}}\n{directive}\n```\n")

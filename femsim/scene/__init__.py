@@ -1,13 +1,14 @@
 """The description of an experiment, as users write it.
 
 `scene`
-    `Scene` with its calls (`add_soft`, `add_rod`, `drive`, `sensor` ...); `contents` is the data that they fill.
+    `Scene` with its calls, in `body_calls` (`add_soft`, `add_rod` ...), `motion_calls` (`drive`, `join` ...) and `contact_calls`
+    (`set_friction` ...); `contents` is the data that they fill.
 `building`, `driving`, `sensing`, `checks`
     The work behind the calls: bodies and obstacles; motions, holds, actuators; sensors. Every value is checked here.
 `joining`, `robots`
     The same of joints between bodies, and of robots.
 `frictions`, `pairs`
-    What statements about friction and restitution say of parts; which pairs have no contact, and which have sensors.
+    What statements about friction and restitution say of parts; the calls about pairs: friction, no contact, sensors.
 `own_contact`
     Which links of one robot may have contact with each other.
 `plausible`, `health_bounds`

@@ -1,8 +1,7 @@
-"""What drives a scene: motions of rigid bodies, fingers, held nodes, chambers and tendons; and the friction of its surfaces."""
+"""What drives a scene: motions of rigid bodies, fingers, held nodes, chambers and tendons."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -19,10 +18,8 @@ from femsim.model.frames import PatchFrame, Points, Tetrahedra
 from femsim.model.holds import Hold, chosen_nodes
 from femsim.model.kept_shape import KeptShape, triad
 from femsim.scene import plausible
-from femsim.scene.checks import Handle, Vector, function_of_time, name_of, positive, vector
+from femsim.scene.checks import Handle, Vector, function_of_time, name_of, positive
 from femsim.scene.contents import SceneContents
-from femsim.scene.frictions import FrictionRule, add_rule, side_of
-from materials import FrictionTable
 
 #: What may be one number or several.
 Impedance = float | Sequence[float] | None
@@ -348,63 +345,3 @@ def _check_one_function(call: str, functions: dict[str, Callable[[float], float]
         raise InputError(f"{call}: give exactly one of {' and '.join(functions)}.")
     for given, value in functions.items():
         function_of_time(call, given, value, "use fs.Profile.")
-
-
-# ------------------------------------------------------------------ friction, restitution and softness
-
-
-def set_friction(
-    scene: SceneContents, a: Handle | str, b: Handle | str, coefficient: float | tuple[float, float], direction: Vector | None
-) -> None:
-    """Set the friction of a pair, see :meth:`femsim.scene.scene.Scene.set_friction`."""
-    sides = side_of(scene.parts, a), side_of(scene.parts, b)
-    what = f"friction of {sides[0].name!r} and {sides[1].name!r}"
-    if isinstance(coefficient, (int, float, np.floating, np.integer)):
-        if direction is not None:
-            raise InputError(f"{what}: a direction needs two coefficients (along it, across it); {coefficient} is one.")
-        add_rule(scene.friction_rules, FrictionRule(sides, FrictionTable.check(coefficient, what)))
-        return
-    along, across = (float(x) for x in vector(f"{what}, coefficients", coefficient, 2))
-    if min(along, across) <= 0:
-        raise InputError(f"{what}: coefficients are {along} and {across}; allowed are two positive numbers.")
-    carrier = b.parts[0] if isinstance(b, Handle) else b
-    rigid = scene.rigid_parts()
-    if carrier not in rigid:
-        raise InputError(f"{what}: the second of the pair carries the direction, so it must be one of {rigid}, not {carrier!r}.")
-    if direction is None:
-        raise InputError(f"{what}: two coefficients need direction=(x, y, z), the direction of the first one.")
-    axis = vector(f"{what}, direction", direction)
-    if not np.linalg.norm(axis) > 0:
-        raise InputError(f"{what}: direction is {tuple(axis)}; give a vector that is not zero.")
-    axis, index = axis / np.linalg.norm(axis), scene.part_names.index(carrier)
-    add_rule(scene.friction_rules, FrictionRule(sides, math.sqrt(along * across), (along, across), axis, index))
-
-
-def set_restitution(scene: SceneContents, a: Handle | str, b: Handle | str, coefficient: float) -> None:
-    """Set the restitution of a pair, see :meth:`femsim.scene.scene.Scene.set_restitution`."""
-    sides = side_of(scene.parts, a, "restitution"), side_of(scene.parts, b, "restitution")
-    if (
-        isinstance(coefficient, bool)
-        or not isinstance(coefficient, (int, float, np.floating, np.integer))
-        or not 0 <= coefficient <= 1
-    ):
-        raise InputError(
-            f"restitution of {sides[0].name!r} and {sides[1].name!r} is {coefficient!r}; allowed are numbers from 0 (they stay "
-            "in contact) to 1 (they separate as fast as they came)."
-        )
-    add_rule(scene.restitution_rules, FrictionRule(sides, float(coefficient)))
-
-
-def set_softness(scene: SceneContents, a: Handle | str, b: Handle | str, softness: float) -> None:
-    """Set the softness of a pair, see :meth:`femsim.scene.scene.Scene.set_softness`."""
-    sides = side_of(scene.parts, a, "softness"), side_of(scene.parts, b, "softness")
-    if (
-        isinstance(softness, bool)
-        or not isinstance(softness, (int, float, np.floating, np.integer))
-        or not 0 <= softness < math.inf
-    ):
-        raise InputError(
-            f"softness of {sides[0].name!r} and {sides[1].name!r} is {softness!r}; allowed are finite numbers from 0 (hard), in "
-            "m/N."
-        )
-    add_rule(scene.softness_rules, FrictionRule(sides, float(softness)))

@@ -1,7 +1,9 @@
-"""Which bodies of a scene have no contact, pair by pair or by groups, and which by faces; sensors on all pairs that have."""
+"""Pairs of a scene: friction, restitution, softness; which have no contact, and which by faces; sensors on all that have."""
 
 from __future__ import annotations
 
+import math
+import sys
 from collections.abc import Sequence
 from itertools import combinations
 
@@ -10,11 +12,62 @@ import numpy as np
 from femsim.base.errors import InputError, did_you_mean
 from femsim.model.faces import flat
 from femsim.model.parts import Part
-from femsim.scene.checks import Handle, name_of
+from femsim.scene.checks import Handle, Vector, name_of, vector
 from femsim.scene.contents import SceneContents
-from femsim.scene.frictions import IgnoredContact, Side, side_of
+from femsim.scene.frictions import FrictionRule, IgnoredContact, Side, add_rule, side_of
 from femsim.scene.own_contact import led_own_pairs, own_pairs
 from femsim.scene.sensing import make_sensor
+from materials import FrictionTable
+
+
+def set_friction(
+    scene: SceneContents, a: Handle | str, b: Handle | str, coefficient: float | tuple[float, float], direction: Vector | None
+) -> None:
+    """Set the friction of a pair, see :meth:`femsim.scene.scene.Scene.set_friction`."""
+    sides = side_of(scene.parts, a), side_of(scene.parts, b)
+    what = f"friction of {sides[0].name!r} and {sides[1].name!r}"
+    if isinstance(coefficient, (int, float, np.floating, np.integer)):
+        if direction is not None:
+            raise InputError(f"{what}: a direction needs two coefficients (along it, across it); {coefficient} is one.")
+        add_rule(scene.friction_rules, FrictionRule(sides, FrictionTable.check(coefficient, what)))
+        return
+    along, across = (float(x) for x in vector(f"{what}, coefficients", coefficient, 2))
+    if min(along, across) <= 0:
+        raise InputError(f"{what}: coefficients are {along} and {across}; allowed are two positive numbers.")
+    carrier = b.parts[0] if isinstance(b, Handle) else b
+    rigid = scene.rigid_parts()
+    if carrier not in rigid:
+        raise InputError(f"{what}: the second of the pair carries the direction, so it must be one of {rigid}, not {carrier!r}.")
+    if direction is None:
+        raise InputError(f"{what}: two coefficients need direction=(x, y, z), the direction of the first one.")
+    axis = vector(f"{what}, direction", direction)
+    if not np.linalg.norm(axis) > 0:
+        raise InputError(f"{what}: direction is {tuple(axis)}; give a vector that is not zero.")
+    axis, index = axis / np.linalg.norm(axis), scene.part_names.index(carrier)
+    add_rule(scene.friction_rules, FrictionRule(sides, math.sqrt(along * across), (along, across), axis, index))
+
+
+def set_restitution(scene: SceneContents, a: Handle | str, b: Handle | str, coefficient: float) -> None:
+    """Set the restitution of a pair, see :meth:`femsim.scene.scene.Scene.set_restitution`."""
+    allowed = "numbers from 0 (they stay in contact) to 1 (they separate as fast as they came)"
+    add_rule(scene.restitution_rules, _rule(scene, "restitution", (a, b), coefficient, 1.0, allowed))
+
+
+def set_softness(scene: SceneContents, a: Handle | str, b: Handle | str, softness: float) -> None:
+    """Set the softness of a pair, see :meth:`femsim.scene.scene.Scene.set_softness`."""
+    allowed = "finite numbers from 0 (hard), in m/N"
+    add_rule(scene.softness_rules, _rule(scene, "softness", (a, b), softness, sys.float_info.max, allowed))
+
+
+def _rule(
+    scene: SceneContents, what: str, pair: tuple[Handle | str, Handle | str], value: float, most: float, allowed: str
+) -> FrictionRule:
+    """Check a number from 0 to ``most`` that is said of a pair."""
+    sides = side_of(scene.parts, pair[0], what), side_of(scene.parts, pair[1], what)
+    number = isinstance(value, (int, float, np.floating, np.integer)) and not isinstance(value, bool)
+    if not (number and 0 <= value <= most):
+        raise InputError(f"{what} of {sides[0].name!r} and {sides[1].name!r} is {value!r}; allowed are {allowed}.")
+    return FrictionRule(sides, float(value))
 
 
 def contact_group(scene: SceneContents, name: str, members: Sequence[Handle | str]) -> str:
