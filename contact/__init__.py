@@ -7,7 +7,8 @@ The tour, in the order of a time step:
    ``turned_kernels``.
 2. ``detect`` (after ``broad_phase``): contacts of points with shapes, of boxes along their edges, of cylinders as smooth
    surfaces and of walls by their triangles; a :class:`Detector` gives their gaps, positions and
-   frames, normal first, as :class:`PointContacts`. ``creases`` and ``faces`` are the edges and triangles of shapes. Kernels:
+   frames, normal first, as :class:`PointContacts`. ``shape_points`` says which points are corners, rims or centres of shapes;
+   ``creases`` and ``faces`` are their edges and triangles. Kernels:
    ``placed_kernels`` are the groups of arrays, ``detect_kernels`` the points, ``edge_kernels`` edges of boxes,
    ``segment_kernels``, ``crease_kernels`` and ``rim_kernels`` edges against other shapes and cylinders, ``face_kernels``
    triangles; ``thinning_kernels`` keep few of many.
@@ -35,7 +36,7 @@ scenes or files and imports nothing else of ours.
 """
 
 from contact.deformable import DeformableContacts, DeformableDetector, Strand, Surface
-from contact.detect import Detector, PointContacts, first_points
+from contact.detect import Detector, PointContacts
 from contact.errors import ContactError, NotApplicableError
 from contact.fclib import FclibProblem, read_fclib, write_fclib
 from contact.local import LocalProblem, make_local_problem, measure_local, to_global
@@ -43,6 +44,7 @@ from contact.metrics import LocalMetrics, Metrics, contact_velocity, measure
 from contact.nodalize import NodalContactProblem, nodalize
 from contact.problem import ContactProblem, Group, GroupKind, from_isotropic, isotropic, make_problem, to_isotropic
 from contact.rows import Rows, make_rows
+from contact.shape_points import first_points
 from contact.shapes import (
     Box,
     Capsule,

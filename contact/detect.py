@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypedDict
 
 import numpy as np
 import numpy.typing as npt
@@ -26,7 +25,8 @@ from contact.face_kernels import contacts_of_faces
 from contact.faces import faced_pairs, make_faces
 from contact.placed_kernels import Output, Shapes
 from contact.rim_kernels import rolling_contacts
-from contact.shapes import RIM_POINTS, Box, Capsule, Cylinder, Mesh, PlacedShape, Revolved, Shape, ShapeTable, Sphere, Thread
+from contact.shape_points import ShapePoints, whole_numbers
+from contact.shapes import Box, Capsule, Mesh, PlacedShape, Revolved, ShapeTable, Thread
 from contact.thinning_kernels import thinned
 
 FloatArray = npt.NDArray[np.float64]
@@ -104,45 +104,10 @@ class PointContacts:
         )
 
 
-class FirstPoints(TypedDict):
-    """First points of shapes by what these do in a :class:`Detector`, which says more of each; -1 for other shapes."""
-
-    shape_corner: list[int]
-    shape_rim: list[int]
-    shape_edge: list[int]
-    shape_face: list[int]
-    shape_centre: list[int]
-
-
-def first_points(shapes: Sequence[Shape], first: Sequence[int]) -> FirstPoints:
-    """Arguments of a :class:`Detector` for shapes whose points are those of ``features``, each from a number ``first`` on.
-
-    Parameters
-    ----------
-    shapes : sequence of Shape
-        The shapes, in the order of the detector.
-    first : sequence of int
-        Number of the first point of each.
-
-    Returns
-    -------
-    FirstPoints
-        To be given to it by ``**``.
-    """
-
-    def of(*kinds: type) -> list[int]:
-        return [start if isinstance(shape, kinds) else -1 for shape, start in zip(shapes, first, strict=True)]
-
-    return FirstPoints(
-        shape_corner=of(Box), shape_rim=of(Cylinder), shape_edge=of(Mesh, Capsule), shape_face=of(Mesh, Revolved),
-        shape_centre=of(Sphere),
-    )  # fmt: skip
-
-
 class Detector:
     """Finds the contacts of a fixed set of points with a fixed set of shapes, step after step.
 
-    Of its 12 parameters five come from :func:`first_points` together; each can be left out.
+    Of its 12 parameters five come from :func:`contact.shape_points.first_points` together; each can be left out.
 
     Parameters
     ----------
@@ -218,31 +183,25 @@ class Detector:
         most_per_pair: int = MOST_PER_PAIR,
     ) -> None:
         self.shapes = tuple(shapes)
-        matrix = np.array(may_contact)
-        if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or matrix.dtype != np.bool_:
-            raise ContactError(
-                f"Detector: may_contact has shape {matrix.shape} and type {matrix.dtype}; give a square matrix "
-                "of bool, one row a body."
-            )
-        np.fill_diagonal(matrix, False)
+        matrix = _square(may_contact)
         n_bodies = len(matrix)
-        self.point_body = _numbers("point_body", point_body, None, n_bodies)
+        self.point_body = whole_numbers("point_body", point_body, None, n_bodies)
         n_points = len(self.point_body)
-        self.point_surface = _numbers("point_surface", point_surface, n_points, None)
-        self.point_radius: FloatArray = np.array(point_radius, dtype=np.float64, order="C")
-        if self.point_radius.shape != (n_points,):
-            raise ContactError(
-                f"Detector: point_radius has shape {self.point_radius.shape}; give one radius for each of the {n_points} points."
-            )
-        bad = np.flatnonzero(~((self.point_radius >= 0.0) & np.isfinite(self.point_radius)))
-        if len(bad):
-            raise ContactError(
-                f"Detector: point_radius[{bad[0]}] is {self.point_radius[bad[0]]} m; give 0 or a positive, finite length."
-            )
-        self.shape_body = _numbers("body of shapes", [s.body for s in self.shapes], None, n_bodies)
-        self.shape_surface = _numbers("surface of shapes", [s.surface for s in self.shapes], None, None)
-        self._shape_corner, self._point_corner = self._corners(shape_corner)
-        self._shape_rim, self._on_rim = self._rims(shape_rim)
+        self.point_surface = whole_numbers("point_surface", point_surface, n_points, None)
+        self.point_radius = _lengths(point_radius, n_points)
+        self.shape_body = whole_numbers("body of shapes", [s.body for s in self.shapes], None, n_bodies)
+        self.shape_surface = whole_numbers("surface of shapes", [s.surface for s in self.shapes], None, None)
+        given = ShapePoints(self.point_body, self.point_radius, self.shapes, self.shape_body)
+        self._shape_corner = given.firsts("shape_corner", shape_corner)
+        self._shape_rim = given.firsts("shape_rim", shape_rim)
+        self._shape_centre = given.firsts("shape_centre", shape_centre)
+        edge, face = given.firsts("shape_edge", shape_edge), given.firsts("shape_face", shape_face)
+        self._point_corner: IntArray = np.full(n_points, -1, dtype=np.int64)
+        self._on_rim = np.zeros(n_points, dtype=np.bool_)
+        for s in np.flatnonzero(self._shape_corner >= 0):
+            self._point_corner[given.own(s, self._shape_corner[s])] = s
+        for s in np.flatnonzero(self._shape_rim >= 0):
+            self._on_rim[given.own(s, self._shape_rim[s])] = True
         room = 4 * n_points + 32 * int((self._shape_corner >= 0).sum()) if max_contacts is None else int(max_contacts)
         if room < 0:
             raise ContactError(
@@ -256,7 +215,7 @@ class Detector:
         self._box: BoolArray = np.array([isinstance(placed.shape, Box) for placed in self.shapes], dtype=np.bool_)
         self._cornered = np.zeros(n_bodies, dtype=np.bool_)
         self._cornered[self.shape_body[self._shape_corner >= 0]] = True
-        self._boxes_meet = bool((matrix[np.ix_(self.shape_body[self._box], self._cornered)]).any() or not self._mutual)
+        self._boxes_near = bool((matrix[np.ix_(self.shape_body[self._box], self._cornered)]).any() or not self._mutual)
         self._edge = np.zeros((3, 3))
         self._rolls = bool((self._shape_rim >= 0).any())
 
@@ -274,39 +233,31 @@ class Detector:
         #: margin of the last call, if it was one number
         self._last_margin: float | None = None
         self._rim_reach = np.zeros(n_shapes)
-        self._creases = self._crease_table(shape_edge)
+        self._creases = self._crease_table(edge)
         walls = [len(placed.shape.points) - 1 for placed in self.shapes if isinstance(placed.shape, Revolved)]
         self.features = max([FEATURES, *walls, *([] if self._creases is None else [self._creases.features])])
-        self._take_faces(shape_face, int(most_per_pair))
-        beyond_points = self._boxes_meet or self._rolls or self._creases is not None or self._faces is not None
-        self._shape_centre = self._centres(shape_centre)
+        self._take_faces(face, int(most_per_pair))
+        beyond_points = self._boxes_near or self._rolls or self._creases is not None or self._faces is not None
         self._is_centre = np.zeros(n_points, dtype=np.bool_)
         self._is_centre[self._shape_centre[self._shape_centre >= 0]] = True
         self._has_centres = bool(self._is_centre.any())
         self.nested = not (beyond_points or self._has_centres or self._thins is not None)
-        #: points of shapes whose distance says all that spheres need to know
+        self._cover(given, (self._shape_corner, edge, face))
+
+    def _cover(self, given: ShapePoints, kinds: Sequence[IntArray]) -> None:
+        """Note which points are of shapes whose distance says all that spheres need to know, and which are of turned shapes."""
         self._covered = self._is_centre.copy()
-        for firsts in (self._shape_corner, *(_firsts("", value, n_shapes) for value in (shape_edge, shape_face))):
+        for firsts in kinds:
             for s in np.flatnonzero(firsts >= 0):
-                shape = self.shapes[s].shape
-                own = slice(firsts[s], firsts[s] + len(shape.features()[0]))
+                shape, own = self.shapes[s].shape, given.own(s, firsts[s])
                 if isinstance(shape, Box | Capsule | Revolved):
                     self._covered[own] = True
                 if isinstance(shape, Revolved):
                     self._point_corner[own] = TURNED
 
-    def _crease_table(self, shape_edge: npt.ArrayLike | None) -> CreaseTable | None:
+    def _crease_table(self, first: IntArray) -> CreaseTable | None:
         """Segments of the shapes; None where none of them can cross, so that their kernel is neither called nor compiled."""
-        first = _firsts("shape_edge", shape_edge, len(self.shapes))
         kinds = [type(placed.shape) for placed in self.shapes]
-        for s in np.flatnonzero(first != -1):
-            own = slice(first[s], first[s] + len(self.shapes[s].shape.features()[0]))
-            edged = kinds[s] in (Mesh, Capsule) and first[s] >= 0 and own.stop <= len(self.point_body)
-            if not edged or (self.point_body[own] != self.shape_body[s]).any():
-                raise ContactError(
-                    f"Detector: shape_edge[{s}] is {first[s]}; give -1, or for a mesh or capsule the first of the points of its "
-                    "features(), of its body."
-                )
         first = np.maximum(first, self._shape_corner)
         box, rims = self._box, self._shape_rim >= 0
         mesh = np.array([kind is Mesh for kind in kinds], dtype=np.bool_)
@@ -319,18 +270,9 @@ class Detector:
             return None
         return CreaseTable([placed.shape for placed in self.shapes], np.maximum(first, self._shape_rim))
 
-    def _take_faces(self, shape_face: npt.ArrayLike | None, most: int) -> None:
+    def _take_faces(self, first: IntArray, most: int) -> None:
         """Make the triangles of the shapes, and note of which pairs of bodies contacts are thinned out."""
-        first = _firsts("shape_face", shape_face, len(self.shapes))
         shapes = [placed.shape for placed in self.shapes]
-        for s in np.flatnonzero(first != -1):
-            own = slice(first[s], first[s] + len(shapes[s].features()[0]))
-            faced = isinstance(shapes[s], Revolved | Mesh) and first[s] >= 0 and own.stop <= len(self.point_body)
-            if not faced or (self.point_body[own] != self.shape_body[s]).any():
-                raise ContactError(
-                    f"Detector: shape_face[{s}] is {first[s]}; give -1, or for a Revolved or mesh the first of the points of its "
-                    "features(), of its body."
-                )
         if most < 1:
             raise ContactError(f"Detector: most_per_pair is {most}; give a whole number of at least 1.")
         self._most = most
@@ -352,7 +294,7 @@ class Detector:
 
     def _edges_may_cross(self, n_pairs: int) -> bool:
         """Whether a box has corners of another one near it; where not, the kernel of the edges is neither called nor compiled."""
-        if not self._boxes_meet:
+        if not self._boxes_near:
             return False
         shape, run = self._broad.pairs[:n_pairs].T
         return bool((self._box[shape] & self._cornered[self._broad.run_body[run]]).any())
@@ -365,48 +307,6 @@ class Detector:
         self._position = np.zeros((room, 3))
         self._feature: IntArray = np.zeros(room, dtype=np.int64)
         self._output = Output(self._point, self._shape, self._gap, self._frame, self._position, self._feature)
-
-    def _rims(self, shape_rim: npt.ArrayLike | None) -> tuple[IntArray, BoolArray]:
-        """First rim point of each shape (s,), -1 for none, and whether each point is on such a rim (p,)."""
-        on_rim = np.zeros(len(self.point_body), dtype=np.bool_)
-        first = _firsts("shape_rim", shape_rim, len(self.shapes))
-        for s in np.flatnonzero(first != -1):
-            own = slice(first[s], first[s] + 2 * RIM_POINTS)
-            rims = isinstance(self.shapes[s].shape, Cylinder) and first[s] >= 0 and len(self.point_body[own]) == 2 * RIM_POINTS
-            if not rims or (self.point_body[own] != self.shape_body[s]).any() or self.point_radius[own].any():
-                raise ContactError(
-                    f"Detector: shape_rim[{s}] is {first[s]}; give -1, or for a cylinder the first of {2 * RIM_POINTS} points of "
-                    "its body with radius 0, in the order of Cylinder.features()."
-                )
-            on_rim[own] = True
-        return first, on_rim
-
-    def _centres(self, shape_centre: npt.ArrayLike | None) -> IntArray:
-        """Centre of each sphere (s,), -1 for none."""
-        first = _firsts("shape_centre", shape_centre, len(self.shapes))
-        for s in np.flatnonzero(first != -1):
-            at, shape = int(first[s]), self.shapes[s].shape
-            radius = shape.radius if isinstance(shape, Sphere) and 0 <= at < len(self.point_body) else -1.0
-            if radius < 0.0 or self.point_body[at] != self.shape_body[s] or self.point_radius[at] != radius:
-                raise ContactError(
-                    f"Detector: shape_centre[{s}] is {at}; give -1, or for a sphere its centre, a point of its body and radius."
-                )
-        return first
-
-    def _corners(self, shape_corner: npt.ArrayLike | None) -> tuple[IntArray, IntArray]:
-        """First corner of each shape (s,) and box whose corner each point is (p,), -1 for none."""
-        of_point = np.full(len(self.point_body), -1, dtype=np.int64)
-        first = _firsts("shape_corner", shape_corner, len(self.shapes))
-        for s in np.flatnonzero(first != -1):
-            own = slice(first[s], first[s] + 8)
-            corners = isinstance(self.shapes[s].shape, Box) and first[s] >= 0 and len(self.point_body[own]) == 8
-            if not corners or (self.point_body[own] != self.shape_body[s]).any() or self.point_radius[own].any():
-                raise ContactError(
-                    f"Detector: shape_corner[{s}] is {first[s]}; give -1, or for a box the first of eight points of its body "
-                    "with radius 0, in the order of Box.features()."
-                )
-            of_point[own] = s
-        return first, of_point
 
     def world_poses(self, body_rotation: npt.ArrayLike, body_translation: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
         """World poses of the shapes: R = R_b R_s, t = R_b t_s + t_b.
@@ -617,33 +517,27 @@ class Detector:
         return picked
 
 
-def _firsts(field: str, value: npt.ArrayLike | None, n_shapes: int) -> IntArray:
-    """Return the first point of each shape (s,), -1 for all where none is given."""
-    first = np.full(n_shapes, -1) if value is None else np.array(value)
-    if first.shape != (n_shapes,) or (n_shapes and first.dtype.kind not in "iu"):
+def _square(may_contact: npt.ArrayLike) -> BoolArray:
+    """Return which bodies may have contact (nb, nb); none with itself."""
+    matrix = np.array(may_contact)
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or matrix.dtype != np.bool_:
         raise ContactError(
-            f"Detector: {field} has shape {first.shape} and type {first.dtype}; give a whole number for each of the "
-            f"{n_shapes} shapes."
+            f"Detector: may_contact has shape {matrix.shape} and type {matrix.dtype}; give a square matrix "
+            "of bool, one row a body."
         )
-    return first.astype(np.int64)
+    np.fill_diagonal(matrix, False)
+    return matrix
 
 
-def _numbers(field: str, value: npt.ArrayLike, length: int | None, limit: int | None) -> IntArray:
-    """Return whole numbers (length,) in [0, limit) as int64."""
-    array = np.array(value)
-    if array.size == 0:
-        array = array.astype(np.int64)
-    if array.ndim != 1 or array.dtype.kind not in "iu" or (length is not None and len(array) != length):
-        wanted = "(p,)" if length is None else f"({length},)"
-        raise ContactError(
-            f"Detector: {field} has shape {array.shape} and type {array.dtype}; give whole numbers of shape {wanted}."
-        )
-    numbers = np.ascontiguousarray(array, dtype=np.int64)
-    bad = np.flatnonzero((numbers < 0) | (numbers >= (np.iinfo(np.int64).max if limit is None else limit)))
+def _lengths(point_radius: npt.ArrayLike, n_points: int) -> FloatArray:
+    """Return the radii of points (p,), m."""
+    radius: FloatArray = np.array(point_radius, dtype=np.float64, order="C")
+    if radius.shape != (n_points,):
+        raise ContactError(f"Detector: point_radius has shape {radius.shape}; give one radius for each of the {n_points} points.")
+    bad = np.flatnonzero(~((radius >= 0.0) & np.isfinite(radius)))
     if len(bad):
-        allowed = "0 or more" if limit is None else f"0 to {limit - 1}, as may_contact has {limit} rows"
-        raise ContactError(f"Detector: {field}[{bad[0]}] is {numbers[bad[0]]}; allowed are {allowed}.")
-    return numbers
+        raise ContactError(f"Detector: point_radius[{bad[0]}] is {radius[bad[0]]} m; give 0 or a positive, finite length.")
+    return radius
 
 
 def _floats(field: str, value: npt.ArrayLike, shape: tuple[int, ...]) -> FloatArray:

@@ -8,9 +8,9 @@ from contact.compiled import njit
 from contact.masses_kernels import BlockRows, find_groups, gather_group
 from contact.metrics_kernels import force_scales as fill_scales
 from contact.problem import force_scales
-from contact.solvers.base import VELOCITY_FACTOR
 from contact.solvers.dense import SWEEPS, TRIAL_SCALE, DenseSolver
 from contact.solvers.dense_kernels import IMMOVABLE, prepare, residual, solve_local
+from contact.solvers.judge import VELOCITY_FACTOR
 from contact.solvers.local_kernels import EXACT_RULE, Rule, sweep_contacts
 
 #: Groups of at most so many contacts are tried by sweeps alone before anything is made for them.

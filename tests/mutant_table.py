@@ -541,12 +541,12 @@ MUTANTS = (
         "test_feasibility.py",
     ),
     Mutant(
-        "judges", "the contact law is not asked for", "contact/solvers/base.py",
+        "judges", "the contact law is not asked for", "contact/solvers/judge.py",
         "self.converged = self.error <= self.tolerance", "self.converged = True",
         "test_feasibility.py",
     ),
     Mutant(
-        "judges", "a plain residual may be anything", "contact/solvers/base.py",
+        "judges", "a plain residual may be anything", "contact/solvers/judge.py",
         "largest = max(found.dynamics, found.contact, found.plain)", "largest = max(found.dynamics, found.contact)",
         "test_solver_status.py::test_each_residual_alone_keeps_an_answer_from_being_converged",
     ),
@@ -582,7 +582,7 @@ MUTANTS = (
         "test_rows.py::test_rows_that_contradict_each_other_are_said test_contradictions.py",
     ),
     Mutant(
-        "physics", "a joint breaks against the forces of another row", "femsim/model/joints.py",
+        "physics", "a joint breaks against the forces of another row", "femsim/model/joined.py",
         "((wrench[:3], strength.force), (wrench[3:],", "((wrench[3:], strength.force), (wrench[:3],",
         "test_contradictions.py",
     ),
@@ -612,7 +612,7 @@ MUTANTS = (
         "test_joints.py::test_two_hinged_bars_swing_as_quadrature_says_and_keep_their_energy",
     ),
     Mutant(
-        "sensors", "the impulse of a joint at the end of a step is not read", "femsim/model/joints.py",
+        "sensors", "the impulse of a joint at the end of a step is not read", "femsim/model/joined.py",
         "self._sum_up(self.wrench + self._wrench(lam))", "self._sum_up(self.wrench)",
         "test_joints.py::test_the_reaction_is_what_moves_the_bars",
     ),
@@ -692,7 +692,7 @@ MUTANTS = (
         "test_loose_first.py::test_a_loose_answer_that_is_enough_is_followed_by_a_sharp_one",
     ),
     Mutant(
-        "judges", "rounding excuses contacts that break their law", "contact/solvers/base.py",
+        "judges", "rounding excuses contacts that break their law", "contact/solvers/judge.py",
         "not found.contact <= tolerance < dynamics",
         "not tolerance < dynamics",
         "test_rounding.py",

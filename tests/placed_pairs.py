@@ -8,8 +8,9 @@ import numpy as np
 from scipy.optimize import lsq_linear, minimize
 from scipy.spatial.transform import Rotation
 
-from contact.detect import Detector, PointContacts, first_points
+from contact.detect import Detector, PointContacts
 from contact.detect_kernels import PARALLEL
+from contact.shape_points import first_points
 from contact.shapes import Box, Cylinder, PlacedShape, Shape
 
 

@@ -155,7 +155,7 @@ def test_what_joints_open_beyond_their_linearisation_counts() -> None:
     ahead = linearise_ahead(system, state, settings, state.v_hat, given, stepper.newton)
     assert rows is not None and ahead is not None
     said = settings.dt * (rows.G @ state.v_hat + rows.offset)
-    opening = np.concatenate([system.couplings[k].opening for k in system.joints])
+    opening = np.concatenate([system.couplings[k].opening for k in system.joints.numbers])
     assert ahead.rate == pytest.approx(np.abs(opening - said).max() / settings.dt, rel=1e-6)
     assert ahead.rate > stepper.newton.still  # so the next step is linearised ahead too
     stepper.step()

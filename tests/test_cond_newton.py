@@ -20,7 +20,8 @@ from contact.problem import isotropic, to_isotropic
 from contact.solvers import alternating, augmented_kernels, banded_kernels, primal_kernels as kernels
 from contact.solvers.augmented import AugmentedLagrangian
 from contact.solvers.cond_newton import CondNewton, CondNewtonOptions
-from contact.solvers.primal_newton import BandedWay, DenseWay, PrimalNewton, SparseWay
+from contact.solvers.newton_ways import BandedWay, DenseWay, SparseWay
+from contact.solvers.primal_newton import PrimalNewton
 
 
 def random_contacts(seed: int, nc: int = 40) -> tuple[kernels.Law, np.ndarray, np.ndarray]:

@@ -11,9 +11,10 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from contact.broad_phase import BroadPhase
-from contact.detect import Detector, first_points
+from contact.detect import Detector
 from contact.detect_kernels import detect_points
 from contact.errors import ContactError
+from contact.shape_points import first_points
 from contact.shapes import (
     Box,
     Capsule,

@@ -27,7 +27,7 @@ from contact.feasibility import closing_contacts, free_velocities
 from contact.metrics import contact_velocity
 from contact.metrics_kernels import law_errors
 from contact.problem import force_scales
-from contact.solvers.base import Judge, lenient
+from contact.solvers.judge import Judge, lenient
 
 FLOOR = np.array([[0.0, 0.0, 1.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
 GLOBAL = [name for name in SOLVERS if name != "banded"]  # that takes rods alone

@@ -13,7 +13,7 @@ import femsim as fs
 from contact import make_solver
 from femsim.base.errors import InputError
 from femsim.base.rotations import quaternion_to_matrix
-from femsim.model.joints import NodeFrame
+from femsim.model.joined import NodeFrame
 from femsim.step.report import StepReport
 from femsim.step.stepper import Stepper
 from materials import circular_section

@@ -108,14 +108,15 @@ def test_rooms_import_only_what_lies_below() -> None:
         assert ast.get_docstring(ast.parse((ROOT / "femsim" / room / "__init__.py").read_text(encoding="utf-8"))), room
 
 
-def test_files_of_the_engine_import_each_other_without_a_circle() -> None:
+@pytest.mark.parametrize("package", ["femsim", *ROOMS])
+def test_files_import_each_other_without_a_circle(package: str) -> None:
     modules = {
-        ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): tree for path, tree in sources("femsim")
+        ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): tree for path, tree in sources(package)
     }
     arrows: dict[str, set[str]] = {name: set() for name in modules}
     for name, tree in modules.items():
         for node in ast.walk(tree):
-            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("femsim."):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(f"{package}."):
                 for alias in node.names:
                     deeper = f"{node.module}.{alias.name}"
                     arrows[name].add(deeper if deeper in modules else node.module or "")

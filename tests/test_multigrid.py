@@ -19,7 +19,7 @@ from contact.solvers.auto import Auto, AutoOptions
 from contact.solvers.cond_newton import CondNewton, CondNewtonOptions
 from contact.solvers.krylov import gmres
 from contact.solvers.multigrid import MultigridWay
-from contact.solvers.primal_newton import SparseWay
+from contact.solvers.newton_ways import SparseWay
 from femsim import box_tets
 
 

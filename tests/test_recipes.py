@@ -31,7 +31,8 @@ import scipy.sparse.linalg as sla
 
 from contact.cone import project_strict
 from contact.problem import ContactProblem
-from contact.solvers.base import Judge, Solution, SolverOptions, WarmStart, drive
+from contact.solvers.base import Solution, SolverOptions, WarmStart
+from contact.solvers.judge import Judge, drive
 
 
 @dataclass(frozen=True)

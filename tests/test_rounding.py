@@ -10,7 +10,7 @@ from small_blocks import soft_block
 from contact import ContactProblem, make_problem
 from contact.metrics import Residuals, residuals, rounding
 from contact.solvers import make_solver
-from contact.solvers.base import barring
+from contact.solvers.judge import barring
 
 
 def stiff_chain(stiffness: float, links: int = 60, pressed: bool = True) -> ContactProblem:

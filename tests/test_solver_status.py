@@ -27,7 +27,8 @@ from contact.errors import ContactError
 from contact.local import measure_local
 from contact.metrics import Residuals
 from contact.metrics_kernels import relative
-from contact.solvers.base import BALANCE_FACTOR, Judge, Row, SolverOptions, drive
+from contact.solvers.base import SolverOptions
+from contact.solvers.judge import BALANCE_FACTOR, Judge, Row, drive
 
 #: Numbers that no answer may hold: the square of the last one overflows.
 BAD = (math.nan, math.inf, -math.inf, 1e170)

@@ -2,10 +2,10 @@
 
 A solver is a class with ``description``, an options dataclass that extends :class:`~contact.solvers.base.SolverOptions`, and
 ``solve(problem, warm_start) -> Solution``. To add one: write it in a file of this folder, with its iterations as a
-:class:`~contact.solvers.base.Method` for :func:`~contact.solvers.base.drive`, and add one line to :data:`SOLVERS`.
+:class:`~contact.solvers.judge.Method` for :func:`~contact.solvers.judge.drive`, and add one line to :data:`SOLVERS`.
 
-``base``
-    What all share: options, warm start, solution, the driver and its judge. ``with_rows`` lets solvers of contacts alone take
+``base``, ``judge``
+    What all share: options, warm start, solution; the driver and its judge. ``with_rows`` lets solvers of contacts alone take
     problems with rows, ``registered`` has the solvers of users, ``presets`` those that are others with other defaults.
 ``cond``, ``cond_newton``
     COND (papers/001), and COND finished by Newton. Its kernels: ``cond_kernels`` are Algorithms 1 to 3,
@@ -13,8 +13,8 @@ A solver is a class with ``description``, an options dataclass that extends :cla
     take; ``block_rows`` is a product in vector instructions.
 ``exact``, ``banded``, ``auto``
     The accurate solver, whose iterates ``mixing`` extrapolates, with ``dense`` where W is dense and ``primal_newton``
-    (``primal_kernels``) where W is never formed, and ``older_factors`` serve later steps; the solver of rods alone; the choice
-    among them.
+    (``newton_ways``, ``primal_kernels``) where W is never formed, and ``older_factors`` serve later steps; the solver of rods
+    alone; the choice among them.
 ``alternating``
     Alternating steps between dynamics and contact law, by which COND-Newton solves piles of soft bodies.
 ``multigrid``, ``krylov``

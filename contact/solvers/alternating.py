@@ -10,8 +10,8 @@ import numpy as np
 from contact.problem import ContactProblem
 from contact.solvers import alternating_kernels as kernels
 from contact.solvers.definite import Definite
+from contact.solvers.newton_ways import SparseWay
 from contact.solvers.primal_kernels import Columns
-from contact.solvers.primal_newton import SparseWay
 from contact.sparse_lu import PardisoCholesky
 
 #: R of contacts, as multiples of their force per velocity, where nothing presses, along what slides and along what holds

@@ -21,7 +21,7 @@ from contact.metrics import natural_map, norm
 from contact.metrics_kernels import TINY, larger
 from contact.problem import ContactProblem
 from contact.solvers import augmented_kernels as kernels
-from contact.solvers.primal_newton import Way
+from contact.solvers.newton_ways import Way
 
 #: It grows where the constraint error fell by less than the first and is above this part of the slip error.
 _LAG, _SHARE = 0.25, 0.3

@@ -13,7 +13,8 @@ from contact.errors import ContactError
 from contact.metrics import natural_map_scale
 from contact.problem import ContactProblem, from_isotropic, isotropic, to_isotropic
 from contact.solvers import banded_kernels as kernels
-from contact.solvers.base import Judge, Rows, Solution, SolverOptions, WarmStart, drive
+from contact.solvers.base import Solution, SolverOptions, WarmStart
+from contact.solvers.judge import Judge, Rows, drive
 from contact.solvers.with_rows import takes_rows
 
 #: Newton steps that are taken before the first is judged from outside; those after them are judged one by one.

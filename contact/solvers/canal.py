@@ -13,10 +13,11 @@ from contact.local import LocalProblem
 from contact.metrics import Residuals, norm, residuals
 from contact.problem import ContactProblem, from_isotropic, isotropic, to_isotropic
 from contact.solvers.augmented import AugmentedLagrangian, Inner, Plan
-from contact.solvers.base import Check, FactorizationOptions, Judge, Row, Solution, WarmStart, barring, drive
+from contact.solvers.base import Check, FactorizationOptions, Solution, WarmStart
 from contact.solvers.canal_ways import Base, DenseBase, PatchBase, SparseBase, SparseCholesky, WayName, choose
 from contact.solvers.converted import solve_converted
-from contact.solvers.primal_newton import SparseWay
+from contact.solvers.judge import Judge, Row, barring, drive
+from contact.solvers.newton_ways import SparseWay
 from contact.solvers.strict_newton import Globalization, StrictNewton
 from contact.solvers.with_rows import takes_rows
 

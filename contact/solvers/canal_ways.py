@@ -13,8 +13,8 @@ from contact.linear import Backend, make_factorization
 from contact.problem import ContactProblem, Group, force_scales
 from contact.solvers import canal_kernels as kernels, primal_kernels
 from contact.solvers.augmented import LINE_SEARCH, ROUNDING, ConvexNewton, Inner, InnerFound, Surrogate
-from contact.solvers.base import Judge
-from contact.solvers.primal_newton import SparseWay, Way
+from contact.solvers.judge import Judge
+from contact.solvers.newton_ways import SparseWay, Way
 
 WayName = Literal["dense", "patch", "sparse"]
 #: Problems of at most so many rows are dense, and those with more than this share of entries in A + J^T J.

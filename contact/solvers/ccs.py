@@ -15,8 +15,9 @@ from contact.local import LocalProblem
 from contact.metrics import natural_map_scale
 from contact.nodalize import nodalize
 from contact.problem import ContactProblem, from_isotropic, isotropic, to_isotropic
-from contact.solvers.base import Check, FactorizationOptions, Judge, OperatorOptions, Solution, WarmStart, drive
+from contact.solvers.base import Check, FactorizationOptions, OperatorOptions, Solution, WarmStart
 from contact.solvers.condensed import relaxation_note
+from contact.solvers.judge import Judge, drive
 from contact.solvers.linear_steps import DualStep, LinearStep, PrimalStep, choose
 from contact.solvers.penalty import make_rule
 from contact.solvers.splitting import GlobalDynamics, Plan, Side, Splitting, local_splitting

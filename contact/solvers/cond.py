@@ -15,7 +15,7 @@ from contact.metrics import LawArguments, Residuals, law_arguments, natural_map_
 from contact.nodalize import AUTO_GAIN_FACTOR, NodalContactProblem, layout, nodalize
 from contact.problem import ContactProblem, isotropic
 from contact.solvers import cond_contact_kernels as contact_kernels, cond_kernels as iteration, cond_system_kernels as kernels
-from contact.solvers.base import BALANCE_FACTOR, Check, Judge, OperatorOptions, Solution, WarmStart, drive
+from contact.solvers.base import Check, OperatorOptions, Solution, WarmStart
 from contact.solvers.block_rows import BlockPattern, apply_blocks
 from contact.solvers.cond_groups import (
     Acceleration,
@@ -31,6 +31,7 @@ from contact.solvers.cond_groups import (
     Work,
 )
 from contact.solvers.converted import solve_converted
+from contact.solvers.judge import BALANCE_FACTOR, Judge, drive
 from contact.solvers.with_rows import takes_rows
 
 _MAX_EIGENVALUE = 1.95

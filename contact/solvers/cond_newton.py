@@ -17,10 +17,11 @@ from contact.problem import ContactProblem, from_isotropic, isotropic, to_isotro
 from contact.solvers import alternating, multigrid, primal_kernels as kernels
 from contact.solvers.alternating import Alternation, Turns
 from contact.solvers.augmented import AugmentedLagrangian
-from contact.solvers.base import FactorizationOptions, Judge, Row, Solution, WarmStart, barring, drive
+from contact.solvers.base import FactorizationOptions, Solution, WarmStart
 from contact.solvers.cond import Cond, CondOptions, FixedPoint
 from contact.solvers.converted import solve_converted
 from contact.solvers.definite import Definite
+from contact.solvers.judge import Judge, Row, barring, drive
 from contact.solvers.primal_newton import PrimalNewton
 from contact.solvers.with_rows import takes_rows
 

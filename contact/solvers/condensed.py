@@ -20,8 +20,9 @@ from contact.delassus import DelassusOperator
 from contact.local import LocalProblem
 from contact.metrics import natural_map_scale
 from contact.problem import ContactProblem, force_scales, from_isotropic, isotropic, to_isotropic
-from contact.solvers.base import FactorizationOptions, Judge, OperatorOptions, Row, Solution, WarmStart, drive
+from contact.solvers.base import FactorizationOptions, OperatorOptions, Solution, WarmStart
 from contact.solvers.dense import relative_residual
+from contact.solvers.judge import Judge, Row, drive
 from contact.solvers.with_rows import takes_rows
 
 #: Law that holds at the fixed points of a method: the contact law, its convex relaxation, or the least energy of each contact on

@@ -9,7 +9,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from contact.local import LocalProblem
-from contact.solvers.base import Judge, Row, Solution, Solver, SolverOptions, WarmStart, drive
+from contact.solvers.base import Solution, Solver, SolverOptions, WarmStart
+from contact.solvers.judge import Judge, Row, drive
 
 #: A solver that converged on the equivalent problem but not on the given one goes on at this part of its tolerance ...
 _TIGHTER = 0.1

@@ -11,7 +11,7 @@ import scipy.linalg as sl
 
 from contact.metrics_kernels import natural_map, relative
 from contact.solvers import dense_kernels as kernels
-from contact.solvers.base import VELOCITY_FACTOR
+from contact.solvers.judge import VELOCITY_FACTOR
 from contact.solvers.local_kernels import EXACT_RULE, sweep_contacts
 
 #: Sweeps before the first attempts of Newton's method; after the proximal points the last number goes on doubling.

@@ -18,8 +18,9 @@ from contact.local import LocalProblem
 from contact.metrics import LawArguments, Residuals, contact_velocity, norm, residuals
 from contact.problem import ContactProblem, force_scales, from_isotropic, isotropic, to_isotropic
 from contact.solvers import exact_kernels as kernels
-from contact.solvers.base import BALANCE_FACTOR, Check, FactorizationOptions, Judge, Row, Solution, WarmStart, drive
+from contact.solvers.base import Check, FactorizationOptions, Solution, WarmStart
 from contact.solvers.dense import DenseResult, DenseSolver
+from contact.solvers.judge import BALANCE_FACTOR, Judge, Row, drive
 from contact.solvers.mixing import Iterate, Mixing
 from contact.solvers.with_rows import takes_rows
 

@@ -22,7 +22,7 @@ import scipy.sparse as sp
 from contact.delassus import DelassusOperator
 from contact.linear import Factorization, QuasiDefinite
 from contact.problem import ContactProblem, force_scales
-from contact.solvers.base import Judge
+from contact.solvers.judge import Judge
 
 Linear = Literal["auto", "dual", "primal", "saddle"]
 #: Rows of contacts up to which W is formed, whatever A is.

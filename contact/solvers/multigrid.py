@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy.sparse as sp
@@ -22,9 +21,7 @@ from contact.solvers import multigrid_kernels as kernels, primal_kernels
 from contact.solvers.block_rows import BlockPattern
 from contact.solvers.cond_system_kernels import scatter_entries
 from contact.solvers.krylov import gmres
-
-if TYPE_CHECKING:
-    from contact.solvers.primal_newton import Way
+from contact.solvers.newton_ways import Way
 
 #: Rows from which on it pays; of fewer the other ways take less.
 _LEAST_ROWS = 2400

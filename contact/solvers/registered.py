@@ -17,7 +17,8 @@ from contact.linear import Factorization, make_factorization
 from contact.local import LocalProblem, make_local_problem
 from contact.problem import ContactProblem, from_isotropic, isotropic, to_isotropic
 from contact.reduction import Reduction
-from contact.solvers.base import Judge, Row, Solution, SolverOptions, WarmStart, drive
+from contact.solvers.base import Solution, SolverOptions, WarmStart
+from contact.solvers.judge import Judge, Row, drive
 from contact.solvers.with_rows import takes_rows
 
 #: Takes the problem and, by name, whatever else it has parameters for; returns or yields forces, or (v, forces).
@@ -56,7 +57,7 @@ def condense(problem: ContactProblem | LocalProblem) -> LocalProblem:
 
 
 class _Iterates:
-    """What a function returns or yields, as a method for :func:`contact.solvers.base.drive`."""
+    """What a function returns or yields, as a method for :func:`contact.solvers.judge.drive`."""
 
     def __init__(
         self, name: str, problem: ContactProblem | LocalProblem, found: Any, back: Callable[[np.ndarray], np.ndarray]

@@ -22,9 +22,10 @@ from contact.local import SYMMETRY, LocalProblem
 from contact.metrics import natural_map_scale
 from contact.metrics_kernels import larger, relative
 from contact.problem import ContactProblem, from_isotropic, isotropic, to_isotropic
-from contact.solvers.base import Check, FactorizationOptions, Judge, OperatorOptions, Row, Solution, WarmStart, drive
+from contact.solvers.base import Check, FactorizationOptions, OperatorOptions, Solution, WarmStart
 from contact.solvers.condensed import Law, relaxation_note
 from contact.solvers.dense import relative_residual
+from contact.solvers.judge import Judge, Row, drive
 from contact.solvers.linear_steps import DenseStep, DualStep, Linear, LinearStep, PrimalStep, SaddleStep, choose
 from contact.solvers.penalty import Policy, Rule, Sizes, largest_eigenvalue, make_rule
 from contact.solvers.splitting_kernels import LAGGED, PROXIMAL, STRICT, split_sizes, split_step
@@ -157,7 +158,7 @@ class Side(NamedTuple):
 
 
 class Splitting:
-    """Iterations of ADMM on one problem, a ``Method`` for :func:`contact.solvers.base.drive`.
+    """Iterations of ADMM on one problem, a ``Method`` for :func:`contact.solvers.judge.drive`.
 
     Parameters
     ----------

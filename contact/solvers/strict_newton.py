@@ -12,7 +12,7 @@ from contact.metrics_kernels import TINY
 from contact.solvers import augmented_kernels as kernels
 from contact.solvers.augmented import InnerFound, Surrogate, System
 from contact.solvers.canal_ways import columns_of
-from contact.solvers.primal_newton import DenseWay, SparseWay, Way
+from contact.solvers.newton_ways import DenseWay, SparseWay, Way
 
 Globalization = Literal["damped", "dogleg"]
 #: Backtracking: part of the slope that must be gained, factor and smallest step.

@@ -17,8 +17,9 @@ from contact.linear import make_factorization
 from contact.local import LocalProblem
 from contact.problem import ContactProblem, from_isotropic, isotropic, to_isotropic
 from contact.solvers import subadmm_kernels as kernels
-from contact.solvers.base import Check, FactorizationOptions, Judge, Row, Solution, WarmStart, drive
+from contact.solvers.base import Check, FactorizationOptions, Solution, WarmStart
 from contact.solvers.converted import solve_converted
+from contact.solvers.judge import Judge, Row, drive
 from contact.solvers.penalty import Fixed, Rule, Sizes
 from contact.solvers.with_rows import takes_rows
 from contact.together import Team

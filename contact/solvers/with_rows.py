@@ -12,7 +12,8 @@ import numpy as np
 from contact.metrics import contact_residual, residuals, row_residual
 from contact.problem import ContactProblem
 from contact.reduction import Reduction
-from contact.solvers.base import BALANCE_FACTOR, Solution, WarmStart
+from contact.solvers.base import Solution, WarmStart
+from contact.solvers.judge import BALANCE_FACTOR
 
 #: An answer that converged on the reduced problem but not on the given one is sharpened to this part of the tolerance ...
 _TIGHTER = 0.1

@@ -9,7 +9,7 @@ interrupted
 failed
     It could not go on: a value was not finite, no case ran, or a process or disk was lost. What there is, is written.
 
-A contact solver has words of its own (``contact.solvers.base``): converged, infeasible, stopped at rounding, stopped at the
+A contact solver has words of its own (``contact.solvers.judge``): converged, infeasible, stopped at rounding, stopped at the
 limit, failed. A step whose solver stopped is not converged, and so is its run. Parts of a study may end in other ways too: a
 case of a sweep "timed out", a solver in a benchmark "not applicable".
 

@@ -9,7 +9,7 @@
     declared once.
 `couplings`, `actuators`
     Forces between bodies that are implicit in the system: rod ends that bodies hold, chambers under pressure, tendons.
-`joints`, `joint_friction`, `kept_shape`
+`joined`, `joints`, `joint_friction`, `kept_shape`
     Welds, hinges, sliders, balls and glue between bodies: rows of the contact problem that hold two frames together; dry friction
     of the joints of robots, a row as well; nodes of a soft body that move together.
 `drives`, `holds`, `compliance`, `commands`

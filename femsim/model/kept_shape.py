@@ -14,7 +14,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from femsim.base.rotations import cross_matrix, nearest_rotation
-from femsim.model.joints import Joined, NodeFrame, Side, Strength
+from femsim.model.joined import Joined, NodeFrame, Side, Strength
 
 #: Triads whose height is less than this part of their longest side are in one line.
 _FLAT = 1e-3

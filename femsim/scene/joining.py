@@ -11,7 +11,8 @@ from femsim.base.rotations import quaternion_from_matrix
 from femsim.model.contact_rules import UntilBroken
 from femsim.model.frames import HoldFrame
 from femsim.model.holds import chosen_nodes
-from femsim.model.joints import JOINTS, Glue, Joined, JointKind, NodeFrame, Side, Strength
+from femsim.model.joined import Joined, NodeFrame, Side, Strength
+from femsim.model.joints import JOINTS, Glue, JointKind
 from femsim.scene.checks import Handle, Vector, name_of, positive, vector
 from femsim.scene.contents import SceneContents
 

@@ -2,9 +2,9 @@
 
 `state`, `force_memory`
     `State`: all that a step changes and the next one reads; saved, restored, compared.
-`system`, `prescribed`
-    All bodies in one sparse matrix A and right-hand side b; rows whose velocity is prescribed. `residual_kernels` measure what
-    the equations lack, `stacked` joins the rows of joints.
+`system`, `prescribed`, `joints`
+    All bodies in one sparse matrix A and right-hand side b; rows whose velocity is prescribed; those that joints hold.
+    `residual_kernels` measure what the equations lack.
 `contacts`
     All contacts: one list of families, whose rows and forces are joined once.
 `contact_family`

@@ -161,7 +161,7 @@ def _step(stepper: Stepper) -> StepReport:
     while True:
         with np.errstate(over="ignore", invalid="ignore"):  # numbers that are not finite are seen, and reported
             report = stepper.step()
-        weakest = stepper.system.weakest_joint(report.solution.details.get("contradicting_rows", ()))
+        weakest = stepper.system.joints.weakest(report.solution.details.get("contradicting_rows", ()))
         if weakest is None:
             return report
         stepper.restore(before)

@@ -75,8 +75,8 @@ def jointed_mobility(system: System, old: State, new: State, *, projected: bool)
 
     ``projected`` says that the velocities of ``new`` are to be projected: rows of dry friction that cannot bear it are let go.
     """
-    while system.joints and (G := system.joint_jacobian(new)).shape[0]:
+    while system.joints and (G := system.joints.jacobian(new)).shape[0]:
         joints = JointedMobility(system, old, new, G)
-        if not (projected and system.release_joints(new, joints.impulses(new.v))):
+        if not (projected and system.joints.release(new, joints.impulses(new.v))):
             return joints
     return None

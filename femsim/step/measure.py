@@ -58,7 +58,7 @@ def measure(
     dt, pressing = problem.dt, forces.contacts.state > 0
     slip = np.sqrt((forces.contacts.u[pressing, 1:] ** 2).sum(axis=1))
     friction_loss = old.friction_loss - float(end.work[:, 1:].sum())
-    reaction = system.reaction(solution.v, forces.generalized + system.joints_pushed()) + end.held
+    reaction = system.reaction(solution.v, forces.generalized + system.joints.pushed()) + end.held
     work = old.work + dt * float((system.external + reaction) @ solution.v)
     work += dt * sum(coupling.power for coupling in system.couplings)
     contact_force, force_sum = _on_bodies(owner, forces, len(system.bodies))
@@ -100,7 +100,7 @@ def measure(
         system.acted(), ((dt, forces.contacts),), solved.residual, solved.solves,
         viscous_loss=sum(body.viscous_loss() for body in system.bodies),
         unbalanced=unbalanced, lacking=system.lacks_most(),
-        contradicting=system.joints_with(solution.details.get("contradicting_rows", ())),
+        contradicting=system.joints.names(solution.details.get("contradicting_rows", ())),
     )  # fmt: skip
 
 

@@ -183,7 +183,7 @@ def _by_linearisation(system: System, v: np.ndarray) -> tuple[np.ndarray, np.nda
     A, lacking, rows = system.A, np.empty(system.n), system.joint_rows()
     scatter(A.indptr, A.indices, A.data, v, lacking)
     lacking -= system.b
-    return (lacking, np.zeros(0)) if rows is None else (lacking - system.joint_push(), rows.G @ v + rows.offset)
+    return (lacking, np.zeros(0)) if rows is None else (lacking - system.joints.push(), rows.G @ v + rows.offset)
 
 
 def solve_step(

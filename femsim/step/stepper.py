@@ -187,7 +187,7 @@ class Stepper:
                 linearised = None
                 if ahead:
                     linearised = linearise_ahead(self.system, state, settings, v_hat, v_prescribed, self.newton)
-                warm = contacts.warm_start(rows, state.contacts, v_hat, self.system.joint_forces())
+                warm = contacts.warm_start(rows, state.contacts, v_hat, self.system.joints.forces())
                 loose = rows.with_friction(self._friction(rows))
                 follow, patience = self._follow(loose, v_prescribed), PATIENCE if all(one.followed for one in searched) else 0
                 solved = solve_step(
@@ -238,7 +238,7 @@ class Stepper:
                     end = replace(end, held=end.held + held)
                     change = self.settings.dt * (there.J.T @ (end.lam - solved.solution.lam).ravel())
                     beside = joints.impulses_beside(change)
-                    self.system.add_joint_impulses(new, beside + impulses if len(impulses) else beside)
+                    self.system.joints.add_impulses(new, beside + impulses if len(impulses) else beside)
                 allowed = weakened(friction, rows, solved, end, self.newton)
             if allowed is None or again == _MOST_WEAKENINGS or not solved.solution.converged:
                 break

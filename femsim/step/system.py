@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
 import numpy as np
 import scipy.sparse as sp
 
-from contact import Group, Rows, make_rows
+from contact import Group, Rows
 from contact.jacobian_kernels import scatter
 from contact.masses_kernels import Masses
 from contact.metrics_kernels import relative
@@ -19,13 +19,11 @@ from femsim.base.rotations import nearest_rotation
 from femsim.model.bodies.body import Body, StepSettings, StepStart
 from femsim.model.couplings import Coupling
 from femsim.step import residual_kernels as kernels
+from femsim.step.joints import Joints
 from femsim.step.mobility import Mobility, mass_times
 from femsim.step.residual_kernels import Terms
-from femsim.step.stacked import stacked
 from femsim.step.state import Memory, State
 
-#: What is left open of joints whose sides are both prescribed, over one metre or radian a step and the speeds of the sides.
-_LEFT_OPEN = 1e-12
 #: Rounding of the forces in the equations of a step, over the largest terms that they are sums of; and the nonlinear residual
 #: above which it is never the excuse.
 _ROUNDINGS, _MOST_ROUNDING = 32.0 * np.finfo(np.float64).eps, 1e-6
@@ -35,7 +33,7 @@ LAGS_FROM = 1000
 PILES_FROM = 1000
 
 
-_NONE, _NO_FORCES = np.zeros(0), np.zeros((0, 3))
+_NO_FORCES = np.zeros((0, 3))
 
 
 class System:
@@ -128,9 +126,7 @@ class System:
         self._residual, self._inertia, self._external_there = np.zeros(nv), np.zeros(nv), np.zeros(nv)
         self._reach, self.scale, self._lacks = np.ones(nv), 0.0, 0.0
         self._lacking, self._given, self.at_rest = np.zeros(nv), np.zeros(nv), np.zeros(nv)
-        #: couplings that hold by rows instead of forces
-        self.joints = [k for k, coupling in enumerate(self.couplings) if coupling.joins]
-        self._row_joints: list[tuple[int, int]] = []
+        self.joints = Joints(self.couplings, self._coupled_rows, self.q_slices, nv)
         self._dt = 1.0
         self.b_prescribed: np.ndarray | None = None
         self.rounding = self.opening = 0.0
@@ -321,9 +317,9 @@ class System:
             out -= self.pushed
             external += self.pushed
         diagonal = self.diagonal()
-        terms = Terms(out, contact_force, self.joint_push(), self._inertia, external, self.b)
+        terms = Terms(out, contact_force, self.joints.push(), self._inertia, external, self.b)
         self._lacks, largest, b_size, trace = kernels.sizes(diagonal, self.prescribed, terms, self._lacking)
-        self.opening = max((float(np.abs(self.couplings[k].opening).max(initial=0.0)) for k in self.joints), default=0.0)
+        self.opening = self.joints.opening()
         floor = 1e-3 * math.sqrt(2.0 * max(elastic, 0.0) / implicit)
         self.scale = scale = max(largest, floor, 1e-6 * b_size, still * math.sqrt(trace))
         residual, self.rounding = relative(self._lacks, scale), 0.0
@@ -468,96 +464,12 @@ class System:
 
     def joint_rows(self) -> Rows | None:
         """Rows of the joints for the contact problem, in the order of the couplings; None where nothing is joined by rows."""
-        if not self.joints:
-            self._row_joints = []
-            return None
-        held_by = [(k, held) for k in self.joints if (held := self.couplings[k].constraint()) is not None]
-        self._row_joints = [(k, row) for k, held in held_by for row in range(len(held.offset))]
-        if not held_by:
-            return None
-        parts = [(self._coupled_rows[k], held) for k, held in held_by]
-        G = stacked([(rows, held.G) for rows, held in parts], self.n)
-        given = np.concatenate([held.offset for _, held in parts])
-        offset, size = given + G @ self._given, np.abs(given) + abs(G) @ np.abs(self._given)
-        G.data[self.prescribed[G.indices]] = 0.0
-        G.eliminate_zeros()
-        # where no velocity is free, what rounding leaves open counts as closed
-        offset[(np.diff(G.indptr) == 0) & (np.abs(offset) <= _LEFT_OPEN * (1.0 / self._dt + size))] = 0.0
-        return make_rows(G, offset, *(np.concatenate([held[k] for _, held in parts]) for k in (2, 3)))
-
-    def joints_with(self, rows: Iterable[int]) -> tuple[str, ...]:
-        """Names of the joints that had some of the last :meth:`joint_rows`, by their numbers; they may have broken since."""
-        return tuple(dict.fromkeys(self.couplings[self._row_joints[row][0]].name for row in rows))
-
-    def weakest_joint(self, rows: Iterable[int]) -> int | None:
-        """Coupling with the least strength against some of the last :meth:`joint_rows`; None where all bear any force."""
-        strengths = [(self.couplings[k].strength_of(row), k) for k, row in (self._row_joints[row] for row in rows)]
-        least, weakest = min(strengths, default=(np.inf, -1))
-        return weakest if least < np.inf else None
-
-    def joint_jacobian(self, state: State) -> sp.csr_matrix:
-        """Rows of joints that velocities of a state keep, (p, n)."""
-        parts = [(self._coupled_rows[k], self.couplings[k].constraint_at(self._q_of(k, state))) for k in self.joints]
-        return stacked(parts, self.n)
-
-    def release_joints(self, state: State, impulses: np.ndarray) -> bool:
-        """Let joints go of the rows of :meth:`joint_jacobian` whose bounds impulses (p,), N s, exceed; whether any did."""
-        at, released = 0, False
-        for k in self.joints:
-            size = len(self.couplings[k].constraint_at(self._q_of(k, state)))
-            released |= self.couplings[k].release(impulses[at : at + size])
-            at += size
-        return released
-
-    def add_joint_impulses(self, state: State, impulses: np.ndarray) -> None:
-        """Give joints what the rows of :meth:`joint_jacobian` did, (p,), N s."""
-        at = 0
-        for k in self.joints:
-            size = len(self.couplings[k].constraint_at(self._q_of(k, state)))
-            self.couplings[k].add_impulse(impulses[at : at + size])
-            at += size
-
-    def _q_of(self, coupling: int, state: State) -> list[np.ndarray]:
-        return [state.q[self.q_slices[body]] for body, _ in self.couplings[coupling].rows]
-
-    def joint_forces(self) -> np.ndarray:
-        """Last forces of the rows of :meth:`joint_rows`."""
-        if not self.joints:
-            return _NONE
-        joints = [self.couplings[k] for k in self.joints]
-        return np.concatenate([_NONE, *(joint.row_forces for joint in joints if joint.constraint() is not None)])
-
-    def joint_push(self) -> np.ndarray:
-        """Force of the rows of all joints, (n,), N and N m, where they were placed last."""
-        if not self.joints:
-            return self.at_rest
-        out = np.zeros(self.n)
-        for k in self.joints:
-            np.add.at(out, self._coupled_rows[k], self.couplings[k].push())
-        return out
-
-    def joints_pushed(self) -> np.ndarray:
-        """Force of all joints in the last step, (n,), N and N m."""
-        if not self.joints:
-            return self.at_rest
-        out = np.zeros(self.n)
-        for k in self.joints:
-            np.add.at(out, self._coupled_rows[k], self.couplings[k].pushed)
-        return out
-
-    def take_rows(self, forces: np.ndarray) -> None:
-        """Let joints take the forces of their rows, (p,)."""
-        at = 0
-        for k in self.joints:
-            held = self.couplings[k].constraint()
-            if held is not None:
-                self.couplings[k].take_rows(forces[at : at + len(held.offset)])
-                at += len(held.offset)
+        return self.joints.rows(self._given, self.prescribed, self._dt)
 
     def accept(self, v_hat: np.ndarray, row_forces: np.ndarray | None = None) -> None:
         """Let couplings and bodies take the solution of A v = b + J^T lam + G^T lam_r, for the forces that they report."""
         if row_forces is not None:
-            self.take_rows(row_forces)
+            self.joints.take(row_forces)
         for coupling, coupled in zip(self.couplings, self._coupled_rows, strict=True):
             coupling.accept(v_hat[coupled])
         for body, v in zip(self.bodies, self.v_slices, strict=True):

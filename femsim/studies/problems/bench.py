@@ -30,7 +30,7 @@ from contact import (
     make_solver,
     read_fclib,
 )
-from contact.solvers.base import law_error
+from contact.solvers.judge import law_error
 from femsim.base.errors import InputError, did_you_mean
 from femsim.base.files import replacing, write_errors, write_json
 from femsim.base.status import Status

@@ -29,7 +29,7 @@ from contact import (
     read_fclib,
 )
 from contact.local import SYMMETRY
-from contact.solvers.base import law_error
+from contact.solvers.judge import law_error
 from femsim.base.errors import InputError
 from femsim.base.files import check_output, replacing, write_errors
 from femsim.base.status import Status

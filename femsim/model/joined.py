@@ -1,0 +1,347 @@
+"""What all joints share: two sides, when their rows are formed, what their forces are, and that they may break.
+
+A joint closes: with c its opening (m and rad), each step finds velocities v_hat with c = 0 where it ends. Linearised about a
+velocity v that is c(v) / dt + G (v_hat - v) = 0 with forces G^T lam_r, rows of :mod:`contact.rows`; at the start of a step,
+with v unknown, c / dt + G v_hat = 0. In an energy-momentum step G is that of the mean of the places where a step begins and ends,
+about which forces turn; then joints of points do no work and keep the angular momentum exactly, as the rod ends of
+:class:`femsim.model.couplings.HeldEnd` do. Multipliers instead of springs: nothing gives way.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from femsim.base.rotations import cross_matrix
+from femsim.model.bodies.body import StepSettings
+from femsim.model.couplings import Constraint, CouplingDefaults
+from femsim.model.frames import HoldFrame
+
+#: Part of its bound that a force of friction may lack where the joint counts as moving.
+_SLIDES = 1e-9
+
+
+@dataclass(frozen=True)
+class Side:
+    """One side of a joint.
+
+    Attributes
+    ----------
+    body : int
+        Number of the body in the system; -1 for the world.
+    frame : HoldFrame or None
+        Frame that it carries; None where it stands still.
+    pose : ndarray, (7,)
+        Pose of the frame at the start: position (m) and quaternion.
+    """
+
+    body: int
+    frame: HoldFrame | None
+    pose: np.ndarray
+
+    @property
+    def size(self) -> int:
+        """Number of rows of v that move the frame."""
+        return 0 if self.frame is None else len(self.frame.rows)
+
+    def place(self, q: np.ndarray | None) -> np.ndarray:
+        """Pose (7,) at coordinates of the body."""
+        return self.pose if self.frame is None or q is None else self.frame.place(q)
+
+    def motion(self, point: np.ndarray, pose: np.ndarray) -> np.ndarray:
+        """Velocity of a point (3,) fixed to the frame, and angular velocity, by the rows, (6, size), where it was placed last."""
+        if self.frame is None:
+            return np.zeros((6, 0))
+        G = self.frame.jacobian().copy()
+        G[:3] -= cross_matrix(point - pose[:3]) @ G[3:]
+        return G
+
+
+@dataclass(frozen=True)
+class Strength:
+    """What a joint bears before it breaks, at the end of the step in which it bears more; N and N m, infinite for ever."""
+
+    force: float = np.inf
+    torque: float = np.inf
+
+
+class Joined(CouplingDefaults):
+    """What all joints share: when rows are formed, what their forces are, and that they may break.
+
+    Parameters
+    ----------
+    name : str
+        Name in messages and of the sensor.
+    sides : (Side, Side)
+        First and second side; the first is no part of the world.
+    strength : Strength
+        When it breaks.
+
+    Attributes
+    ----------
+    wrench : ndarray, (6,), N and N m
+        Mean force and torque of the last step on the first side, about the joint.
+    broken : bool
+        Whether it has.
+    opening : ndarray, (p,), m and rad
+        Error of the equalities where the last ``prepare`` led.
+    pushed : ndarray, (m,), N and N m
+        Mean force of the last step on the rows of both sides.
+    """
+
+    kind = "reaction"
+    joins = True
+
+    def __init__(self, name: str, sides: tuple[Side, Side], strength: Strength) -> None:
+        self.name, self.sides, self.strength = name, sides, strength
+        moving = [side for side in sides if side.frame is not None]
+        self.rows: tuple[tuple[int, np.ndarray], ...] = tuple((s.body, s.frame.rows) for s in moving if s.frame is not None)
+        nothing = np.zeros(0, dtype=np.int64)
+        self.entries: tuple[np.ndarray, np.ndarray] | None = (nothing, nothing)
+        self.opening = np.zeros(0)
+        self._dt, self._conserving = 0.0, False
+        self._about: np.ndarray | None = None
+        self._start: list[np.ndarray] = []
+        self._G, self._kept, self._holding = np.zeros((0, 0)), np.zeros((0, 0)), np.zeros(0, dtype=np.bool_)
+        self._bounded = self._holding
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget what earlier steps did: whole, and without forces."""
+        self._lam, self._slides, self.broken = np.zeros(0), False, False
+        self.power, self.wrench, self._place = 0.0, np.zeros(6), self.sides[0].pose[:3].copy()
+        self.forces = tuple(np.zeros(3) for _ in self.rows)
+        self.pushed = np.zeros(sum(side.size for side in self.sides))
+
+    # ------------------------------------------------------------------ what a joint is
+
+    @abstractmethod
+    def _read(self, q: Sequence[np.ndarray]) -> np.ndarray:
+        """Place both sides at coordinates of their bodies; opening of the equalities, (p,)."""
+
+    def _arrive(self) -> None:
+        """Keep what rows ask of the place that was read last, beside the opening."""
+
+    @abstractmethod
+    def _jacobian(self, shift: np.ndarray) -> np.ndarray:
+        """Velocities of the openings by the rows of both sides, (p, m), where they were placed last.
+
+        ``shift``, (k, 3), m, is the offset from there to the points about which forces turn.
+        """
+
+    @abstractmethod
+    def _points(self) -> np.ndarray:
+        """Points on the first side at which forces act, (k, 3), m, where it was placed last."""
+
+    @abstractmethod
+    def _wrench(self, lam: np.ndarray) -> np.ndarray:
+        """Force and torque about the joint on the first side, (6,), of forces of the rows (p,)."""
+
+    def _more(self, G: np.ndarray) -> Constraint:
+        """Return all rows of a joint: the equalities, which come first in G, and what a kind of joint adds to them."""
+        p = len(self.opening)
+        free, offset = np.full(p, np.inf), self.opening / self._dt
+        if self._about is not None:
+            offset = offset - G[:p] @ self._about
+        return Constraint(G[:p], offset, -free, free)
+
+    # ------------------------------------------------------------------ in a step
+
+    def prepare(self, q: Sequence[np.ndarray], t: float, v_hat: np.ndarray | None = None) -> None:
+        """Read the opening at the start of the step, or where ``v_hat``, (m,), leads; G in between."""
+        self._about = None if v_hat is None else np.array(v_hat)
+        if self.broken:
+            self.opening = np.zeros_like(self.opening)
+            self._sum_up(np.zeros(6))
+            self.pushed = np.zeros_like(self.pushed)
+            return
+        if v_hat is None:
+            self._start = [each.copy() for each in q]
+            self.opening = self._read(q)
+            self._arrive()
+            self._G = self._jacobian(np.zeros_like(self._points()))
+            return
+        mean = np.zeros((0, 3))
+        if self._conserving:
+            self._read(self._start)
+            mean = 0.5 * self._points()
+        self.opening = self._read(self._moved(v_hat))
+        self._arrive()
+        if self._conserving:
+            mean = mean + 0.5 * self._points()
+        self._read(q)
+        here = self._points()
+        self._G = self._jacobian(mean - here if self._conserving else np.zeros_like(here))
+
+    def _moved(self, v_hat: np.ndarray) -> list[np.ndarray]:
+        """Coordinates at the end of the step."""
+        out, at = [], 0
+        moving = [side for side in self.sides if side.frame is not None]
+        for side, start in zip(moving, self._start, strict=True):
+            assert side.frame is not None
+            out.append(side.frame.moved(start, v_hat[at : at + side.size], self._dt))
+            at += side.size
+        return out
+
+    def assemble(self, settings: StepSettings, block: np.ndarray, b: np.ndarray) -> None:
+        """Take the settings; nothing of a joint is in A or b."""
+        self._dt, self._conserving = settings.dt, settings.conserving
+        b[:] = 0.0
+
+    def exerted(self) -> np.ndarray:
+        """No force beside those of the rows."""
+        return np.zeros(sum(side.size for side in self.sides))
+
+    def constraint(self) -> Constraint | None:
+        """Rows of the joint where the last ``prepare`` placed it; None where it is broken."""
+        return None if self.broken else self._more(self._G)
+
+    def constraint_at(self, q: Sequence[np.ndarray]) -> np.ndarray:
+        """Rows that velocities at coordinates of its bodies keep, (p, m): equalities, limits that press, friction that holds."""
+        if self.broken:
+            return np.zeros((0, sum(side.size for side in self.sides)))
+        opening, about = self.opening, self._about
+        self._read(q)
+        self._arrive()
+        constraint = self._more(self._jacobian(np.zeros_like(self._points())))
+        self.opening, self._about = opening, about
+        lam = self.row_forces
+        bound = constraint.high - constraint.low
+        pressing = (constraint.low == -np.inf) | (lam != 0.0)
+        held = (np.abs(lam) < (1.0 - _SLIDES) * constraint.high) & (not self._slides)
+        self._bounded = np.isfinite(bound)
+        self._holding = np.where(self._bounded, held, pressing)
+        self._kept = constraint.G[self._holding]
+        return self._kept
+
+    def release(self, impulse: np.ndarray) -> bool:
+        """Let go of dry friction where it cannot keep the joint at rest at the end of the step."""
+        if self.broken or self._slides or not (self._bounded & self._holding).any():
+            return False
+        lam = self.row_forces.copy()
+        lam[self._holding] += impulse / self._dt
+        high = self._more(self._G).high
+        self._slides = bool((np.abs(lam[self._bounded]) > high[self._bounded]).any())
+        return self._slides
+
+    def strength_of(self, row: int) -> float:
+        """Force of a row of the last :meth:`constraint`, N or N m, at which the joint breaks by itself; infinite for ever."""
+        unit = np.zeros(len(self.row_forces))
+        unit[row] = 1.0
+        wrench, strength = self._wrench(unit), self.strength
+        parts = ((wrench[:3], strength.force), (wrench[3:], strength.torque))
+        return min((most / norm for part, most in parts if (norm := float(np.linalg.norm(part))) > 0.0), default=np.inf)
+
+    def break_off(self) -> None:
+        """Break, whatever it bears."""
+        self.broken = True
+
+    def take_rows(self, forces: np.ndarray) -> None:
+        """Take the forces of its rows in the problem that was solved, (p,)."""
+        self._lam, self._slides = np.array(forces), False
+        self.pushed = self._more(self._G).G.T @ self._lam
+        self._sum_up(self._wrench(self._lam))
+
+    def add_impulse(self, impulse: np.ndarray) -> None:
+        """Add what rows of :meth:`constraint_at` did for the velocities at the end of the step, (p,), N s.
+
+        Now all that acted is known: the joint breaks where that is more than it bears. Not before, since the velocities at the
+        end are those of bodies that it held in the step.
+        """
+        if self.broken:
+            return
+        lam = np.zeros(len(self._holding))
+        lam[self._holding] = impulse / self._dt
+        self.pushed = self.pushed + self._kept.T @ lam[self._holding]
+        self._sum_up(self.wrench + self._wrench(lam))
+        force, torque = (float(np.linalg.norm(part)) for part in (self.wrench[:3], self.wrench[3:]))
+        self.broken = force > self.strength.force or torque > self.strength.torque
+
+    @property
+    def row_forces(self) -> np.ndarray:
+        """Forces of its rows in the last solve, (p,); zero before the first one."""
+        constraint = self._more(self._G)
+        p = len(constraint.offset)
+        return self._lam if len(self._lam) == p else np.zeros(p)
+
+    def push(self) -> np.ndarray:
+        """Force of its rows on those of v, (m,), where the last ``prepare`` placed it."""
+        return np.zeros(len(self.pushed)) if self.broken else np.asarray(self._more(self._G).G.T @ self.row_forces)
+
+    def _sum_up(self, wrench: np.ndarray) -> None:
+        force = wrench[:3].copy()
+        self.wrench, self._place = wrench, self._points().mean(axis=0)
+        signs = [sign for side, sign in zip(self.sides, (1.0, -1.0), strict=True) if side.frame is not None]
+        self.forces = tuple(sign * force for sign in signs)
+
+    def accept(self, v_hat: np.ndarray) -> None:
+        """Nothing depends on the velocity."""
+
+    def settle(self, q: Sequence[np.ndarray]) -> None:
+        """Nothing depends on where its bodies are."""
+
+    # ------------------------------------------------------------------ what is kept and read
+
+    def memory(self) -> dict[str, np.ndarray]:
+        """Give the forces of the last step and whether it is broken."""
+        return {"forces": self._lam, "broken": np.array([float(self.broken)])}
+
+    def recall(self, memory: Mapping[str, np.ndarray]) -> None:
+        """Take them back."""
+        self._lam, self.broken = np.array(memory["forces"]), bool(memory["broken"][0])
+        if self.broken:
+            self._sum_up(np.zeros(6))
+
+    def acted(self) -> dict[str, np.ndarray]:
+        """Also the wrench, (6,), and whether it is broken, (1,)."""
+        return super().acted() | {"wrench": self.wrench, "broken": np.array([float(self.broken)])}
+
+    def take_acted(self, acted: Mapping[str, np.ndarray]) -> None:
+        """Answer that these acted."""
+        super().take_acted(acted)
+        self.wrench = np.array(acted["wrench"])
+
+    def reading(self) -> tuple[float, ...]:
+        """Force and torque on the first side, about the joint."""
+        return tuple(self.wrench.tolist())
+
+    def pull_on(self, body: int, link: int) -> tuple[np.ndarray, np.ndarray] | None:
+        """Place of the joint and its wrench on a link."""
+        for side, sign in zip(self.sides, (1.0, -1.0), strict=True):
+            if side.frame is not None and side.body == body and side.frame.link == link:
+                return self._place.copy(), sign * self.wrench
+        return None
+
+
+class NodeFrame:
+    """Nodes of a soft body as the first side of a joint: where their mean is, without a turn.
+
+    Parameters
+    ----------
+    nodes : ndarray of int, (k,)
+        The nodes.
+    """
+
+    link = -1
+
+    def __init__(self, nodes: np.ndarray) -> None:
+        self.nodes, self.lever = nodes, np.zeros(3)
+        self.rows = (3 * nodes[:, None] + np.arange(3)).ravel()
+
+    def place(self, q: np.ndarray) -> np.ndarray:
+        """Mean position, no turn."""
+        return np.concatenate([q[self.rows].reshape(-1, 3).mean(axis=0), [1.0, 0.0, 0.0, 0.0]])
+
+    def jacobian(self) -> np.ndarray:
+        """Velocity of their mean by those of the nodes, (6, 3k); no angular velocity."""
+        k = len(self.nodes)
+        return np.vstack([np.tile(np.eye(3) / k, k), np.zeros((3, 3 * k))])
+
+    def moved(self, q: np.ndarray, v: np.ndarray, time: float) -> np.ndarray:
+        """Coordinates of the body, its other nodes at rest."""
+        out = q.copy()
+        out[self.rows] += time * v
+        return out
