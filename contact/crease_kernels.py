@@ -230,8 +230,8 @@ def crossing(count: int, a: int, b: int, i: int, j: int, creases: Creases, shape
         if depth_in(a, own(turn, a, from_own), creases, shapes) > beside:
             return count
     feature = 1 + (i - creases.start[a]) * (creases.start[b + 1] - creases.start[b]) + j - creases.start[b]
-    touch = plus(origin, moved(at_a, -creases.thickness[i], normal))
-    return put(count, creases.first[a], b, feature, gap, normal, touch, out)
+    at_contact = plus(origin, moved(at_a, -creases.thickness[i], normal))
+    return put(count, creases.first[a], b, feature, gap, normal, at_contact, out)
 
 
 @njit(cache=True, inner=True)

@@ -109,9 +109,9 @@ def contacts_of_faces(count: int, faces: Faces, shapes: Shapes, out: Output) -> 
                 gap -= faces.thickness[a]
                 if gap < faces.reach[a]:
                     normal = world(shapes.rotation, b, (nx, ny, nz))
-                    touch = plus(place_of(shapes.translation, b), moved(at, -faces.thickness[a], normal))
+                    at_contact = plus(place_of(shapes.translation, b), moved(at, -faces.thickness[a], normal))
                     feature = faces.feature + t - faces.start[a]
-                    count = put(count, faces.first[a], b, feature, gap, normal, touch, out)
+                    count = put(count, faces.first[a], b, feature, gap, normal, at_contact, out)
     return count
 
 

@@ -143,7 +143,7 @@ def pushed_unknowns(
 
 
 @njit(cache=True, inner=True)
-def touched(indptr: np.ndarray, indices: np.ndarray, stops: np.ndarray, out: np.ndarray) -> None:
+def taking_part(indptr: np.ndarray, indices: np.ndarray, stops: np.ndarray, out: np.ndarray) -> None:
     """Set out (groups, nc), bool, where a contact has columns in a group; groups follow one another and end before ``stops``."""
     for i in range(indptr.shape[0] - 1):
         for k in range(indptr[i], indptr[i + 1]):

@@ -9,7 +9,7 @@ import numpy as np
 
 from contact.compiled import njit
 from contact.cone import project_cone
-from contact.jacobian_kernels import compliances, touched
+from contact.jacobian_kernels import compliances, taking_part
 
 #: Scales below this count as zero.
 TINY = 1e-300
@@ -28,7 +28,7 @@ class Groups(NamedTuple):
         Rows of each, and rows from one node or link to the next, 0 for generalized groups.
     diagonal : ndarray, (n,), N s/m
         Diagonal of A.
-    touches : ndarray, (groups, nc), bool
+    takes_part : ndarray, (groups, nc), bool
         Whether each takes part in each contact.
     loads : ndarray, (groups,), N
         Load on each.
@@ -40,7 +40,7 @@ class Groups(NamedTuple):
     stop: np.ndarray
     stride: np.ndarray
     diagonal: np.ndarray
-    touches: np.ndarray
+    takes_part: np.ndarray
     loads: np.ndarray
     moving: np.ndarray
     least: np.ndarray
@@ -241,7 +241,7 @@ def moving_forces(
 
 @njit(cache=True)
 def least_scales(
-    loads: np.ndarray, moving: np.ndarray, lam: np.ndarray, touches: np.ndarray, b_size: float, out: np.ndarray
+    loads: np.ndarray, moving: np.ndarray, lam: np.ndarray, takes_part: np.ndarray, b_size: float, out: np.ndarray
 ) -> None:
     """Fill the least scale, N, of the balance of each group, see ``contact.metrics.balance``.
 
@@ -250,7 +250,7 @@ def least_scales(
     for g in range(out.shape[0]):
         total = 0.0
         for m in range(lam.shape[0]):
-            if touches[g, m]:
+            if takes_part[g, m]:
                 total += math.sqrt(lam[m, 0] * lam[m, 0] + lam[m, 1] * lam[m, 1] + lam[m, 2] * lam[m, 2])
         out[g] = larger(larger(loads[g], NET_FRACTION * total), NOISE_FRACTION * larger(moving[g], b_size))
 
@@ -331,7 +331,7 @@ def balances(
     """
     start, stop, stride = groups.start, groups.stop, groups.stride
     moving_forces(start, stop, stride, groups.diagonal, v, groups.moving)
-    least_scales(groups.loads, groups.moving, lam, groups.touches, b_size, groups.least)
+    least_scales(groups.loads, groups.moving, lam, groups.takes_part, b_size, groups.least)
     return worst_balance(start, stop, stride, groups.least, groups.diagonal, b, Av, force, size)
 
 
@@ -342,14 +342,14 @@ def measure_problem(
 ) -> float:  # fmt: skip
     """Fill what residuals of a problem are measured by, from J and b; return the sum of all |b| on nodes and links, N.
 
-    Filled are ``touches``, which is False, and ``loads``, what ``load`` (n,), N, sums up to; the weight of each row, (n,),
+    Filled are ``takes_part``, which is False, and ``loads``, what ``load`` (n,), N, sums up to; the weight of each row, (n,),
     1 / sqrt(a_ii); and the diagonal of J diag(A)^-1 J^T, (3 nc,).
     """
     start, stop, stride = groups.start, groups.stop, groups.stride
     for i in range(weight.shape[0]):
         weight[i] = 1.0 / math.sqrt(groups.diagonal[i])
     compliances(indptr, indices, data, groups.diagonal, compliance)
-    touched(indptr, indices, stop, groups.touches)
+    taking_part(indptr, indices, stop, groups.takes_part)
     net_forces(start, stop, stride, load, groups.loads)
     size = 0.0
     for g in range(start.shape[0]):
@@ -389,6 +389,7 @@ def residuals(
 
     Dynamics, contact law, balance, and dynamics in the plain norm. Arguments are those of these functions; ``lam`` are the forces
     (nc, 3) of the problem, ``law_lam`` and ``law_u``, (3 nc,), forces and velocities in the variables of the contact law.
+    The 13 are one problem and one answer, in the variables of both.
     """
     dynamics, size, plain = term_sizes(Av, b, force, weight)
     wrong, scale = natural_map(law_lam, law_u, friction, rho, not relaxed)

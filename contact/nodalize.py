@@ -15,7 +15,7 @@ from contact.problem import ContactProblem, Group, group_rows, make_problem
 
 #: Largest group of kind "generalized", whose block of A is inverted densely.
 MAX_DENSE = 5000
-#: Automatic gain of a virtual node as a multiple of the stiffness tr(A_ii)/3 of the node it touches.
+#: Automatic gain of a virtual node as a multiple of the stiffness tr(A_ii)/3 of the node that it acts on.
 AUTO_GAIN_FACTOR = 10.0
 
 
@@ -82,7 +82,7 @@ class NodalContactProblem:
     problem : ContactProblem
         The original problem.
     node : ndarray, (nc, 2), int64
-        First row of x of the nodes that contact m touches; -1 where there is none.
+        First row of x of the nodes that contact m acts on; -1 where there is none.
     block : ndarray, (nc, 2, 3, 3)
         Block of the Jacobian on each node; orthogonal (eq. 13).
     rows : ndarray, (n,), int64
@@ -220,7 +220,7 @@ def nodalize(
     Raises
     ------
     ContactError
-        A contact that touches three bodies, or a gain that is not positive.
+        A contact of three bodies, or a gain that is not positive.
     """
     for name, value in (("gain", gain), ("gain_factor", gain_factor)):
         if value is not None and not (np.isfinite(value) and value > 0):

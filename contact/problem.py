@@ -223,9 +223,9 @@ class ContactProblem:
         return group_rows(self.groups)
 
     @property
-    def touches(self) -> np.ndarray:
+    def takes_part(self) -> np.ndarray:
         """Whether each group takes part in each contact, (groups, nc), bool, computed once."""
-        return self._measures.groups.touches
+        return self._measures.groups.takes_part
 
     @property
     def measured_groups(self) -> Groups:
@@ -346,26 +346,12 @@ def make_problem(
         phi = np.ascontiguousarray(np.column_stack([phi, np.zeros((nc, 2))]))
     if phi.shape != (nc, 3):
         raise ContactError(f"phi has shape {phi.shape}; allowed are ({nc},) or ({nc}, 3) for {nc} contacts.")
-    mu = np.asarray(friction, dtype=np.float64)
-    if mu.shape not in ((), (nc,), (nc, 2)):
-        raise ContactError(f"friction has shape {mu.shape}; allowed are a number, ({nc},) or ({nc}, 2) for {nc} contacts.")
-    mu = np.ascontiguousarray(mu if mu.ndim == 2 else np.broadcast_to(mu, (nc,)))
+    mu = _shaped_friction(friction, nc)
     for name, values in (("A", A.data), ("b", b), ("J", J.data), ("phi", phi), ("friction", mu)):
         if not np.all(np.isfinite(values)):
             bad = int(np.flatnonzero(~np.isfinite(values.ravel()))[0])
             raise ContactError(f"{name} holds {values.ravel()[bad]} at entry {bad}; every value must be finite.")
-    if nc and mu.min() < 0:
-        bad = int(np.argmin(mu.reshape(nc, -1).min(axis=1)))
-        raise ContactError(f"friction of contact {bad} is {mu[bad]}; allowed are values >= 0.")
-    if mu.ndim == 2:
-        half = np.flatnonzero((mu > 0).sum(axis=1) == 1)
-        if len(half):
-            raise ContactError(
-                f"friction of contact {half[0]} is {mu[half[0]]}; two coefficients must both be positive or both be zero. "
-                "For a direction without friction give a small positive value."
-            )
-        if np.array_equal(mu[:, 0], mu[:, 1]):
-            mu = np.ascontiguousarray(mu[:, 0])
+    mu = _checked_friction(mu)
     if not (np.isfinite(dt) and dt > 0):
         raise ContactError(f"dt is {dt} s; it must be a positive number of seconds.")
     soft = None if softness is None else _checked_softness(softness, nc)
@@ -396,6 +382,32 @@ def make_problem(
         raise ContactError(f"points has shape {where.shape}; it needs {n} finite numbers, one for each row of v.")
     own_rows = rows if rows is not None and rows.n_rows else None
     return ContactProblem(A, b, J, phi, mu, float(dt), groups, rows=own_rows, points=where, softness=soft)
+
+
+def _shaped_friction(friction: npt.ArrayLike, nc: int) -> np.ndarray:
+    """Coefficients of nc contacts, (nc,) or (nc, 2)."""
+    mu = np.asarray(friction, dtype=np.float64)
+    if mu.shape not in ((), (nc,), (nc, 2)):
+        raise ContactError(f"friction has shape {mu.shape}; allowed are a number, ({nc},) or ({nc}, 2) for {nc} contacts.")
+    return np.ascontiguousarray(mu if mu.ndim == 2 else np.broadcast_to(mu, (nc,)))
+
+
+def _checked_friction(mu: np.ndarray) -> np.ndarray:
+    """Check finite coefficients; two columns that are equal are one, (nc,)."""
+    nc = len(mu)
+    if nc and mu.min() < 0:
+        bad = int(np.argmin(mu.reshape(nc, -1).min(axis=1)))
+        raise ContactError(f"friction of contact {bad} is {mu[bad]}; allowed are values >= 0.")
+    if mu.ndim == 2:
+        half = np.flatnonzero((mu > 0).sum(axis=1) == 1)
+        if len(half):
+            raise ContactError(
+                f"friction of contact {half[0]} is {mu[half[0]]}; two coefficients must both be positive or both be zero. "
+                "For a direction without friction give a small positive value."
+            )
+        if np.array_equal(mu[:, 0], mu[:, 1]):
+            return np.ascontiguousarray(mu[:, 0])
+    return mu
 
 
 def _checked_softness(given: npt.ArrayLike, nc: int) -> np.ndarray | None:

@@ -150,8 +150,8 @@ def segment_contacts(
         if max(dot(normal, one), dot(normal, two)) > LEAN:
             continue
         needless |= flat and gap <= deepest + hair
-        touch = moved(moved(middle, at, along), -gap, normal)
-        count = put(count, shapes.rim[a], b, number + end, gap - thickness, times(-1.0, normal), touch, out)
+        at_contact = moved(moved(middle, at, along), -gap, normal)
+        count = put(count, shapes.rim[a], b, number + end, gap - thickness, times(-1.0, normal), at_contact, out)
     if needless:
         return count
     normal = (nx, ny, nz)
@@ -162,5 +162,5 @@ def segment_contacts(
     normal = world(shapes.rotation, a, normal)
     if max(dot(normal, one), dot(normal, two)) > LEAN:
         return count
-    touch = moved(moved(middle, t, along), -deepest, normal)
-    return put(count, shapes.rim[a], b, number, deepest - thickness, times(-1.0, normal), touch, out)
+    at_contact = moved(moved(middle, t, along), -deepest, normal)
+    return put(count, shapes.rim[a], b, number, deepest - thickness, times(-1.0, normal), at_contact, out)

@@ -29,12 +29,9 @@ from contact import (
     write_fclib as write_fclib,
 )
 from femsim.base.errors import InputError as InputError
-from femsim.model.bodies.body import (
-    Body as Body,
-    BodyDefaults as BodyDefaults,
-    StepSettings as StepSettings,
-)
-from femsim.model.bodies.rod import RodEnd as RodEnd
+from femsim.model.bodies.body import Body as Body, StepSettings as StepSettings
+from femsim.model.bodies.body_defaults import BodyDefaults as BodyDefaults
+from femsim.model.bodies.rod_end import RodEnd as RodEnd
 from femsim.model.drives import (
     Motion as Motion,
     Profile as Profile,
@@ -158,12 +155,14 @@ from materials import (
     circular_section as circular_section,
     complex_modulus as complex_modulus,
     creep as creep,
+    damping_ratio as damping_ratio,
     friction as friction,
     load_card as load_card,
     loss_factor as loss_factor,
     material as material,
     materials as materials,
     prony_of_loss_factor as prony_of_loss_factor,
+    rayleigh_from_ratios as rayleigh_from_ratios,
     rectangular_section as rectangular_section,
     relaxation as relaxation,
 )

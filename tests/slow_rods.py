@@ -8,7 +8,8 @@ import numpy as np
 from scipy.integrate import solve_bvp
 from scipy.spatial.transform import Rotation
 
-from femsim.model.bodies.rod import MAX_TENSION, Rod, RodEnd
+from femsim.model.bodies.rod import MAX_TENSION, Rod
+from femsim.model.bodies.rod_end import RodEnd
 from materials import Elastic, rectangular_section
 
 CLAMPED, HINGED, FREE = RodEnd("clamped"), RodEnd("hinged"), RodEnd()

@@ -10,6 +10,7 @@ import scipy.sparse.linalg as spla
 from scipy.spatial.transform import Rotation
 
 from contact import ContactProblem, Group, NodalContactProblem, make_problem
+from femsim.base.rotations import quaternion_multiply
 
 
 def bisect(falling: Callable[[float], float], low: float, high: float) -> float:
@@ -411,3 +412,12 @@ def alart_curnier(
         tangent = scale[m] * (lam[rows][1:] - friction[m] * lam[3 * m] * y / np.linalg.norm(y)) if slide else u[rows][1:]
         out += [u[3 * m], *tangent]
     return np.array(out)
+
+
+def rotate_by_cayley(q: np.ndarray, turn: np.ndarray) -> np.ndarray:
+    """Rotate q by Cayley's map of a vector (3,), world frame: (1 + turn/2) q, normalised.
+
+    The axes then change by turn x their mean, as points do that go by the mid-point rule.
+    """
+    turned = quaternion_multiply(np.concatenate(([1.0], 0.5 * np.asarray(turn, dtype=np.float64))), q)
+    return np.asarray(turned / np.linalg.norm(turned))

@@ -13,7 +13,8 @@ from femsim.base.rotations import quaternion_conjugate, quaternion_from_vector, 
 from femsim.model.bodies.articulated import ArticulatedBody, JointDrive, Link
 from femsim.model.bodies.body import StepSettings
 from femsim.model.bodies.corotational import CorotationalBody
-from femsim.model.bodies.rod import Rod, RodEnd
+from femsim.model.bodies.rod import Rod
+from femsim.model.bodies.rod_end import RodEnd
 from femsim.model.couplings import HeldEnd
 from femsim.model.frames import HoldFrame, LinkFrame, PatchFrame, surface_patch
 from femsim.step.state import State

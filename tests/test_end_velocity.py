@@ -26,7 +26,8 @@ from contact.problem import force_scales, make_problem
 from contact.solvers import make_solver
 from contact.solvers.dense import DenseSolver
 from contact.split import solve_split
-from femsim.model.bodies.body import BodyDefaults, StepSettings
+from femsim.model.bodies.body import StepSettings
+from femsim.model.bodies.body_defaults import BodyDefaults
 from femsim.model.bodies.calming import calm_edges, calm_joints, edge_stiffness
 from femsim.step.advance import take_step
 from femsim.step.end_velocity import weakened

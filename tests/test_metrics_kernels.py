@@ -142,7 +142,7 @@ def test_each_column_belongs_to_the_group_that_holds_it() -> None:
     problem = make_problem(A, np.zeros(15), J.tocsr(), np.zeros(15), 0.5, dt=0.01, groups=groups)
     expected = np.zeros((4, 15), dtype=np.bool_)
     expected[0, :3] = expected[2, 3:9] = expected[3, 9:] = True
-    assert np.array_equal(problem.touches, expected)
+    assert np.array_equal(problem.takes_part, expected)
     assert np.array_equal(problem.compliance[:, 0], 1.0 / np.arange(1.0, 16.0)) and not problem.compliance[:, 1:].any()
 
 

@@ -16,10 +16,11 @@ import pytest
 import scipy.sparse as sp
 from scipy.spatial.transform import Rotation
 from slow_rods import ENDS, Joint, frames_and_links, shaken, skew, uneven
+from slow_twins import rotate_by_cayley
 
 import femsim as fs
 from contact.solvers import make_solver
-from femsim.base.rotations import cayley_from_quaternion, quaternion_conjugate, quaternion_multiply, rotate_by_cayley
+from femsim.base.rotations import cayley_from_quaternion, quaternion_conjugate, quaternion_multiply
 from femsim.model.bodies import rod_momentum_kernels as kernels
 from femsim.model.bodies.articulated import ArticulatedBody
 from femsim.model.bodies.rod import Rod

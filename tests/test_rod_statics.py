@@ -25,7 +25,8 @@ from scipy.optimize import brentq
 from slow_rods import CLAMPED, heavy_cantilever, line
 
 from femsim.base.rotations import quaternion_from_vector, quaternion_multiply
-from femsim.model.bodies.rod import Rod, RodEnd
+from femsim.model.bodies.rod import Rod
+from femsim.model.bodies.rod_end import RodEnd
 from materials import Elastic, RodSection
 
 # ---------------------------------------------------------------------- statics

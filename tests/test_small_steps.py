@@ -13,6 +13,7 @@ import pytest
 import scipy.sparse as sp
 from registry import LIMITED
 from scipy.spatial.transform import Rotation
+from slow_twins import rotate_by_cayley
 from small_blocks import soft_block
 
 import femsim as fs
@@ -21,7 +22,7 @@ from contact.compressed import compressed_rows, rows_of_contacts, times_transpos
 from contact.linear import DenseCholesky
 from contact.metrics import residuals
 from contact.solvers import make_solver
-from femsim.base.rotations import quaternion_to_matrix, rotate_by_cayley
+from femsim.base.rotations import quaternion_to_matrix
 from femsim.model.bodies.rigid_kernels import Links, Placed, place_links, turn_by_cayley
 from femsim.step import residual_kernels
 from femsim.step.point_rows_kernels import Pairs, Placing, RigidParts, fastest, follow

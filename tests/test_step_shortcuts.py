@@ -10,7 +10,7 @@ from random_chains import chain
 import femsim as fs
 from contact import Detector, make_solver
 from contact.solvers import dense_kernels as kernels
-from femsim.model.bodies.body import BodyDefaults
+from femsim.model.bodies.body_defaults import BodyDefaults
 from femsim.step.force_memory import ForceMemory
 from femsim.step.state import State
 from femsim.step.stepper import Stepper

@@ -59,7 +59,7 @@ class Banded:
     with the exact solver.
     """
 
-    description = "Banded: Newton with one sweep along the chain a step; for rods alone, touching what does not move freely"
+    description = "Banded: Newton with one sweep along the chain a step; for rods alone, in contact with driven or fixed parts"
 
     def __init__(self, options: BandedOptions | None = None) -> None:
         self.options = options or BandedOptions()

@@ -288,6 +288,7 @@ def begin_newton(
     """Begin a semi-smooth Newton step: :func:`classify`, open contacts without force and u as it is then, :func:`newton_right`.
 
     Return how many contacts are closed, of which alone ``active``, ``slides``, ``trial`` and ``right`` (3k,) tell.
+    The 12 parameters are the local problem, its iterate, and room for the system of the step.
     """
     count = classify(lam, u, scale, mu, active, slides, trial)
     following, pushed = 0, False

@@ -17,7 +17,8 @@ def begin(
 ) -> tuple[int, float]:  # fmt: skip
     """Fill u = J v + phi (nc, 3), A v (n,) and the contacts to begin with (nc,); return their number and the dynamics residual.
 
-    A contact is chosen that bears force, lam (nc, 3), or that :func:`approaches`. One array is made: J^T lam.
+    A contact is chosen that bears force, lam (nc, 3), or approaches, see :func:`approach`. One array is made: J^T lam. The 15
+    parameters are A and J by their arrays, the rest of the problem, the iterate and the results.
     """
     push = np.empty(v.shape[0])
     scatter(A_indptr, A_indices, A_data, v, Av)

@@ -282,6 +282,8 @@ def sweep_until(
 ) -> tuple[int, int]:  # fmt: skip
     """Sweeps until the contact residual is at most the aim or not finite, at most as many as there are rows; one array is made.
 
+    The 12 parameters are the local problem, the rule of a sweep, when to stop, and the results.
+
     Parameters
     ----------
     WT, a, mu, rule, lam, u

@@ -141,7 +141,7 @@ class SparseWay:
         self._indptr, self._indices = np.zeros(1, dtype=np.int32), np.zeros(0, dtype=np.int32)
         self._factorized: np.ndarray | None = None
         self._factored_gain = np.zeros((0, 3, 3))
-        self.factorizations = self.analyses = self.krylov_steps = 0
+        self.factorizations = self.krylov_steps = 0
 
     @property
     def has_factors(self) -> bool:
@@ -206,7 +206,6 @@ class SparseWay:
         pattern.sort_indices()
         self._set_pattern(pattern.indptr, pattern.indices)
         self._factorized = None
-        self.analyses += 1
 
     def _set_pattern(self, indptr: np.ndarray, indices: np.ndarray) -> None:
         self._indptr, self._indices = indptr.astype(np.int32), indices.astype(np.int32)

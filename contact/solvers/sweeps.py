@@ -181,7 +181,7 @@ class _Sweeps:
 class Pgs(CondensedSolver[PgsOptions]):
     """Projected Gauss-Seidel on u = W lam + q, contact after contact (papers/001 ref. 17; papers/004 Alg. 5).
 
-    A is factorised afresh in every solve (the symbolic analysis is kept while the pattern of A and the rows touched stay), W is
+    A is factorised afresh in every solve (the symbolic analysis is kept while the pattern of A and the contacts' rows stay), W is
     assembled, then the sweeps run on dense rows of W. ``pgs-ccp``, ``pgs-ncp``, ``nbgs``, ``raisim`` and their like are the same
     with other defaults, see :mod:`contact.solvers.presets`.
 

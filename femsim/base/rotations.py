@@ -95,15 +95,6 @@ def cayley_from_quaternion(q: np.ndarray) -> np.ndarray:
     return np.asarray(2.0 * q[1:] / q[0])
 
 
-def rotate_by_cayley(q: np.ndarray, turn: np.ndarray) -> np.ndarray:
-    """Rotate q by Cayley's map of a vector (3,), world frame: (1 + turn/2) q, normalised.
-
-    The axes then change by turn x their mean, as points do that go by the mid-point rule.
-    """
-    turned = quaternion_multiply(np.concatenate(([1.0], 0.5 * np.asarray(turn, dtype=np.float64))), q)
-    return np.asarray(turned / np.linalg.norm(turned))
-
-
 def quaternion_conjugate(q: np.ndarray) -> np.ndarray:
     """Inverse rotation."""
     return np.asarray(q * np.array([1.0, -1.0, -1.0, -1.0]))

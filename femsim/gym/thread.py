@@ -9,7 +9,7 @@ import numpy as np
 
 from contact import Box
 from femsim.gym.environment import Reach, SceneEnv
-from femsim.model.bodies.rod import RodEnd
+from femsim.model.bodies.rod_end import RodEnd
 from femsim.model.drives import Motion
 from femsim.model.solids import Compound, Piece
 from femsim.run.simulation import Simulation

@@ -46,9 +46,9 @@ class Hold:
     gives_way: bool = False
 
     def __repr__(self) -> str:
-        led = "a motion" if self.motion is not None else f"body {self.leader}"
+        followed = "a motion" if self.motion is not None else f"body {self.leader}"
         how = " by a spring" if self.gives_way else ""
-        return f"<Hold {self.name!r}: {len(self.nodes)} nodes of body {self.body} follow {led}{how}>"
+        return f"<Hold {self.name!r}: {len(self.nodes)} nodes of body {self.body} follow {followed}{how}>"
 
     @property
     def rows(self) -> np.ndarray:

@@ -375,18 +375,18 @@ class _Reader(ElementReader):
             if geom.get("name"):
                 self.body_of[geom.get("name", "")] = name
             masks = self._mask(what, geom, "contype"), self._mask(what, geom, "conaffinity")
-            meets = any(masks)
+            has_contact = any(masks)
             kind = geom.get("type", "sphere")
             if geom.get("mesh") and kind != "mesh":
                 raise self.wrong(what, f"is a {kind} fitted to a mesh; give its sizes instead of the mesh, or type='mesh'.")
             if kind not in _SHAPES:
-                if given and not meets:
+                if given and not has_contact:
                     self.note(f"{what} is left out, a {kind}")
                     continue
                 raise self.wrong(what, f"is a {kind}; allowed are {', '.join(_SHAPES)}.")
             piece = self._piece(what, geom, kind)
-            (shapes if meets else visuals).append(piece)
-            if meets:
+            (shapes if has_contact else visuals).append(piece)
+            if has_contact:
                 self.masks.append((name, *masks))
             if not given:
                 parts.append((piece, self._mass(what, geom, piece)))

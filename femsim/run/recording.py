@@ -33,7 +33,7 @@ class Recording:
     def __init__(self, scene: Scene, begun: Begun, call: Call, out: str | Path | None, overwrite: bool) -> None:
         self._held, self._started = ExitStack(), time.perf_counter()
         found = self._held.enter_context(opened(scene, begun, call.solver, out, overwrite, None))
-        self.recorder, self._file, self._replaced = found
+        self.recorder, self._file, _ = found
         self.recorder.on_verdict = partial(note_verdict, self.recorder, self._file)
         self._file.info["stepped"] = True
         self._file.write()

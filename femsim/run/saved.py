@@ -21,7 +21,7 @@ VERSION = 1
 
 @dataclass(frozen=True, repr=False)
 class Saved:
-    """Where a simulation stood, all of it: what follows after :meth:`Simulation.restore` is what followed then, to the last bit.
+    """Where a simulation stood, all of it: what follows :meth:`femsim.Simulation.restore` followed then, to the last bit.
 
     Attributes
     ----------
@@ -32,7 +32,7 @@ class Saved:
     commands : dict of str to dict of str to ndarray
         Targets that were set, by name.
     pushes : dict of str to dict of str to ndarray
-        Forces from outside, by the names of parts, see :meth:`Simulation.push`.
+        Forces from outside, by the names of parts, see :meth:`femsim.Simulation.push`.
     rows : tuple of (list of float, list of float)
         Last rows of sensors.csv and steps.csv; empty before the first step.
     health : dict

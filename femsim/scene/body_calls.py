@@ -10,7 +10,7 @@ import numpy as np
 from contact import Plane, Shape
 from femsim.base.errors import naming_all_parameters
 from femsim.model.bodies.body import Body
-from femsim.model.bodies.rod import RodEnd
+from femsim.model.bodies.rod_end import RodEnd
 from femsim.model.bodies.soft_bodies import ElementKind
 from femsim.model.robots import BaseKind, Robot
 from femsim.model.solids import Compound
@@ -306,7 +306,7 @@ class BodyCalls(SceneContents):
         nodes: Sequence[int] | np.ndarray | None = None,
         surface: str = "rigid",
     ) -> Handle:
-        """Add a body of your own that answers what :class:`fs.Body` lists (CONTRIBUTING.md, "A body").
+        """Add a body of your own that answers what :class:`femsim.Body` lists (CONTRIBUTING.md, "A body").
 
         Parameters
         ----------

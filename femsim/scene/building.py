@@ -19,7 +19,8 @@ from femsim.base.errors import InputError, did_you_mean, meant
 from femsim.base.rotations import quaternion_from_vector, quaternion_to_matrix
 from femsim.model.bodies.articulated import ArticulatedBody, JointDrive, Link
 from femsim.model.bodies.body import Body, check_body
-from femsim.model.bodies.rod import Rod, RodEnd
+from femsim.model.bodies.rod import Rod
+from femsim.model.bodies.rod_end import RodEnd
 from femsim.model.bodies.soft_bodies import ElementKind, make_soft_body
 from femsim.model.commands import FORCE, MOTION, WRENCH
 from femsim.model.contact_rules import NoContact

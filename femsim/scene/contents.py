@@ -57,10 +57,8 @@ class SceneContents:
         largest_size: float = plausible.MOVING_SIZES[1],
     ) -> None:
         self.integrator, self.theta = _scheme(integrator, theta, nonlinear_tolerance)
-        if not 0.0 <= strain_damping <= 1.0:
-            raise InputError(f"strain_damping is {strain_damping}; allowed are values from 0 (none) to 1.")
-        if not 0.0 <= correction <= 1.0:
-            raise InputError(f"correction is {correction}; allowed are values from 0 to 1.")
+        self.strain_damping = _share("strain_damping", strain_damping, " (none)")
+        self.correction = _share("correction", correction)
         if not isinstance(health, HealthBounds | None):
             raise InputError(f"health is {health!r}; give fs.HealthBounds(...), or leave it out.")
         self.name = name
@@ -79,11 +77,9 @@ class SceneContents:
         self.dt = self.dt_bounds[1] if isinstance(dt, str) else positive("dt", dt, "s", LONGEST_STEP)
         self.time_tolerance = positive("time_tolerance", time_tolerance, "m")
         self.duration = positive("duration", duration, "s")
-        self.strain_damping = strain_damping
         self.gravity = vector("gravity", gravity)
         self.largest_size = positive("largest_size", largest_size, "m")
         self.margin = positive("margin", margin, "m")
-        self.correction = correction
         self.max_correction = positive("max_correction", max_correction, "m/s")
         self.bodies: list[Body] = []
         self.parts: list[Part] = []
@@ -208,6 +204,13 @@ def _scheme(integrator: Integrator | None, theta: float | None, nonlinear_tolera
     if not 0.5 <= theta <= 1.0:
         raise InputError(f"theta is {theta}; allowed are values from 0.5 (mid-point) to 1 (backward Euler).")
     return integrator, theta
+
+
+def _share(name: str, value: float, least: str = "") -> float:
+    """Check a number from 0 to 1."""
+    if not 0.0 <= value <= 1.0:
+        raise InputError(f"{name} is {value}; allowed are values from 0{least} to 1.")
+    return value
 
 
 def _whole(name: str, value: int) -> int:

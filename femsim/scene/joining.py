@@ -39,7 +39,7 @@ def join(
     contact: bool,
     name: str | None,
 ) -> Handle:
-    """Join two bodies, see :meth:`femsim.scene.scene.Scene.join`."""
+    """Join two bodies, see :meth:`femsim.scene.scene.Scene.join`, whose options are the 12 parameters."""
     first, second = name_of(a), name_of(b)
     what = f"join of {first} and {second}"
     if kind not in JOINTS:

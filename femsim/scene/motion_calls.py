@@ -126,7 +126,7 @@ class MotionCalls(SceneContents):
 
         They follow exactly, whatever that takes; with a ``stiffness`` a spring and a damper pull them, and they move together
         as if glued to a frame without mass. A body can be held at several places; nodes that only stand still are simpler as
-        ``fixed`` of :meth:`add_soft`.
+        ``fixed`` of :meth:`femsim.Scene.add_soft`.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Which rigid parts meet which soft bodies and rods by their corners, edges and faces, and which at the nodes of these."""
+"""Which rigid parts have contact with soft bodies and rods by their corners, edges and faces, and which at the nodes of these."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ from femsim.model.faces import faces, flat
 from femsim.model.parts import Part
 from femsim.step.system import System
 
-#: A shape meets a soft body or rod by its faces where it is thinner than so many of its elements or, in the middle one of its
-#: three extents, narrower than so many: measured, boxes of 2 elements and less tip or fall between nodes, of 3 and more do not.
+#: A shape has contact by its faces with a soft body or rod where it is thinner than so many of the body's elements or, in the
+#: middle one of its three extents, narrower than so many: measured, boxes of 2 elements and less tip or fall between nodes, of 3
+#: and more do not.
 THIN, NARROW = 1.0, 4.0
 
 
@@ -43,7 +44,8 @@ def pairs_by_faces(system: System, parts: Sequence[Part], rules: ContactRules) -
 
     By default these are free rigid bodies and obstacles, made of boxes and meshes, that are small (:func:`is_small`) compared
     with the elements of the other, but where friction differs by direction; ``Part.by_faces`` says otherwise for all pairs of a
-    part. What is driven, and links, meet nodes: their contacts follow a turn exactly, those by faces only the middle of a step.
+    part. Driven parts and links have it with nodes: these contacts follow a turn exactly, those by faces only the middle of a
+    step.
 
     Returns
     -------

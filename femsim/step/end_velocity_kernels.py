@@ -31,6 +31,7 @@ def velocities_without_forces(
     """Fill q (k, 3), m/s, of the contacts ``closed`` (k,) at the end of a step: J v1* + e min(J v0, 0) - W lam.
 
     ``old`` and ``new`` are v0 and v1*, (n,); ``surface`` (nc, 3), m/s, counts in both J v; ``forces`` (k, 3) are lam.
+    The 11 parameters are J by its arrays, the velocities, the contacts and the result.
     """
     times_blocks(W, forces, q)
     for a in range(closed.shape[0]):

@@ -58,8 +58,8 @@ def keep_momentum(
     coupled = system.coupled
     pushed = problem.pushed(lam) if lam.any() else None
     for k, (body, q, v) in enumerate(zip(system.bodies, system.q_slices, system.v_slices, strict=True)):
-        led = body.driven_rows()
-        if k in coupled or k in driven or np.count_nonzero(system.prescribed[v]) > len(led):
+        by_motion = body.driven_rows()
+        if k in coupled or k in driven or np.count_nonzero(system.prescribed[v]) > len(by_motion):
             continue
         outside = slice(v.start, v.start + 6) if body.kind == "generalized" else v  # limits of joints push within the body
         if pushed is not None and pushed[outside].any():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
@@ -13,14 +12,6 @@ from contact import ContactError
 from contact.masses_kernels import Masses, invert
 from femsim.model.bodies.body import Body
 from femsim.step.state import State
-
-
-@dataclass(frozen=True)
-class _Blocks:
-    """Blocks of one body: the rows of each size, (blocks of it, size), and their masses, (blocks of it, size, size)."""
-
-    rows: list[np.ndarray]
-    masses: list[np.ndarray]
 
 
 class Mobility:

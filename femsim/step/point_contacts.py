@@ -73,18 +73,7 @@ class PointFamily:
             point_surface.append(np.full(new, k))
             count += new
         self.point_part = np.concatenate(part_of).astype(np.int64)
-        #: where all points are while nothing moves, the parts that deform and move theirs, and the points of those that are rigid
-        self._still, self._deforming = np.zeros((count, 3)), []
-        carried, places_of = np.zeros(count, dtype=np.bool_), np.zeros((count, 3))
-        for part, (where, local) in zip(parts, self._own, strict=True):
-            if local is None:
-                self._deforming.append((part, where))
-            elif part.body >= 0:
-                carried[where], places_of[where] = True, local
-            else:
-                self._still[where] = local
-        own_points = np.flatnonzero(carried)
-        self._carried_points = kernels.Carried(own_points, self.point_part[own_points], places_of[own_points])
+        self._place_points(count)
         self._row = np.concatenate(rows).astype(np.int64)
         self._columns = np.concatenate(columns).astype(np.int64)
         self.shape_part = np.array([s.body for s in shapes], dtype=np.int64)
@@ -101,14 +90,7 @@ class PointFamily:
             most_per_pair=rules.most_per_pair,
             **first_points([placed.shape for placed in shapes], firsts),
         )
-        #: rows where nothing is near anything
-        whole, number, vectors = np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros((0, 3))
-        indptr, indices = np.zeros(1, dtype=np.int32), np.zeros(0, dtype=np.int32)
-        friction = np.zeros((0, 2)) if rules.anisotropic else number
-        nothing = Found(None, vectors, places.still)
-        self._no_rows = FamilyRows(
-            nothing, whole, indptr, indices, number, vectors, friction, whole, np.zeros((0, 3, 3)), number, number
-        )
+        self._no_rows = _nothing_near(places, anisotropic=bool(rules.anisotropic))
         #: first and last point, half-open, and the part that they have no contact with
         self._without = [
             (self._own[rule.part][0].start + rule.first, self._own[rule.part][0].start + rule.last, rule.other)
@@ -132,6 +114,20 @@ class PointFamily:
         nodes = [(g.start, g.stop, g.stride) for g in (system.groups[body] for body in sorted(deforming))]
         self._nodes = np.array(nodes, dtype=np.int64).reshape(-1, 3)
         self._reach = np.array([max((norm(t) + s.bounding_radius for s, _, t in part.shapes), default=0.0) for part in parts])
+
+    def _place_points(self, count: int) -> None:
+        """Note where all points are while nothing moves, the parts that deform and move theirs, and the points of rigid ones."""
+        self._still, self._deforming = np.zeros((count, 3)), []
+        carried, places_of = np.zeros(count, dtype=np.bool_), np.zeros((count, 3))
+        for part, (where, local) in zip(self._parts, self._own, strict=True):
+            if local is None:
+                self._deforming.append((part, where))
+            elif part.body >= 0:
+                carried[where], places_of[where] = True, local
+            else:
+                self._still[where] = local
+        own_points = np.flatnonzero(carried)
+        self._carried_points = kernels.Carried(own_points, self.point_part[own_points], places_of[own_points])
 
     # ------------------------------------------------------------------ detection
 
@@ -334,3 +330,12 @@ class PointFamily:
         point[:, 0, 0] = np.where(self._row[number] >= 0, number - self._first[part[:, 0]], -1)
         weight[:, 0, 0] = 1.0
         return Sides(position, position, rows.frame[:, 0], c.gap[keep], world, part, point, weight)
+
+
+def _nothing_near(places: Places, *, anisotropic: bool) -> FamilyRows:
+    """Rows where nothing is near anything."""
+    whole, number, vectors = np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros((0, 3))
+    indptr, indices = np.zeros(1, dtype=np.int32), np.zeros(0, dtype=np.int32)
+    friction = np.zeros((0, 2)) if anisotropic else number
+    nothing = Found(None, vectors, places.still)
+    return FamilyRows(nothing, whole, indptr, indices, number, vectors, friction, whole, np.zeros((0, 3, 3)), number, number)

@@ -1,14 +1,14 @@
 """Bodies: constant data plus methods that read a state; each fills its own diagonal block of A and its rows of b.
 
-``body``, ``outputs``
-    What the system asks of a body, and what frames, sensors and the run folder ask; ``deforming``: the surfaces and strands by
-    which bodies have contact with each other.
+``body``, ``body_defaults``, ``outputs``
+    What the system asks of a body, the answers that suit most, and what frames, sensors and the run folder ask;
+    ``deforming``: the surfaces and strands by which bodies have contact with each other.
 ``soft``, ``soft_bodies``
     What soft bodies share; ``corotational`` (linear elements, the default; ``corotational_tangent_kernels`` are its second
     derivatives) and ``hyperelastic`` (any law, linear or quadratic elements) are its materials, between which the other
     chooses; ``viscous`` are Prony terms beside them, ``soft_output`` what is shown, ``node_kernels`` means at nodes,
     ``block_pattern`` where the entries of A are.
-``rod``
+``rod``, ``rod_end``
     Cosserat rods; ``rod_shape`` checks their shape at the start, ``rod_output`` is what is shown.
 ``links``, ``articulated``, ``tree``, ``tree_joints``
     What bodies of rigid links share; rigid bodies and grippers; robots, which are trees of links, their joints and what drives

@@ -8,7 +8,7 @@ from typing import Generic, Protocol, TypeVar
 import numpy as np
 
 from contact import GroupKind
-from femsim.model.bodies.body import BodyDefaults
+from femsim.model.bodies.body_defaults import BodyDefaults
 from femsim.model.bodies.rigid_kernels import lead_base
 
 

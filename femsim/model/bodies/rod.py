@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any
 
 import numpy as np
 
 from contact import GroupKind
-from femsim.base.errors import InputError, meant
+from femsim.base.errors import InputError
 from femsim.base.rotations import (
     cayley_from_quaternion,
     cross,
@@ -24,93 +23,23 @@ from femsim.base.rotations import (
     vector_from_quaternion,
 )
 from femsim.model.bodies import rod_kernels as kernels, rod_momentum_kernels as momentum_kernels
-from femsim.model.bodies.body import BodyDefaults, BodyForces, BodyStep, StepSettings, StepStart
+from femsim.model.bodies.body import BodyForces, BodyStep, StepSettings, StepStart
+from femsim.model.bodies.body_defaults import BodyDefaults
 from femsim.model.bodies.calming import CALMING, calm_joints
 from femsim.model.bodies.deforming import Deforming, strand
 from femsim.model.bodies.outputs import Drawing, DrawnFrame, describe_elastic
+from femsim.model.bodies.rod_end import END_KINDS, RodEnd
 from femsim.model.bodies.rod_output import RodJoints, rod_fields
 from femsim.model.bodies.rod_shape import carried_frames, checked, link_lengths, turns_at_rest, turns_at_start
-from femsim.model.drives import PoseFunction, driven_pose
+from femsim.model.drives import driven_pose
 from femsim.model.frames import RodFrame
 from femsim.model.parts import Part
 from materials import Elastic, RodSection
 
 Load = Callable[[float], np.ndarray]
-EndLoad = Callable[[float], tuple[np.ndarray, np.ndarray]]
 
 #: Largest pull that enters A as tension stiffness, as a fraction of the shear stiffness k G A.
 MAX_TENSION = 0.7
-#: What other programs call them.
-_OTHER_WORDS = {
-    "fixed": "clamped",
-    "clamp": "clamped",
-    "built_in": "clamped",
-    "pinned": "hinged",
-    "ball": "hinged",
-    "none": "free",
-}
-_KINDS = {"free": kernels.ABSENT, "clamped": kernels.FULL, "hinged": kernels.BALL}
-
-
-class Holder(Protocol):
-    """Something of a scene that can hold an end, by the names of its parts; ``femsim.scene.checks.Handle`` is one."""
-
-    @property
-    def parts(self) -> tuple[str, ...]:
-        """Names of its parts, the main one first."""
-        ...
-
-
-@dataclass(frozen=True)
-class RodEnd:
-    """What happens at one end of a rod.
-
-    A held end hangs on a frame by the elastic joint of half a link: "clamped" in all six ways (with twice the stiffness of an
-    inner joint), "hinged" by a ball joint of 2 E A / L in all three directions. The frame is where the rod's end is at the start.
-    It stands, follows ``motion``, or is carried by another body of the scene, which then feels the rod.
-
-    Parameters
-    ----------
-    kind : {"free", "clamped", "hinged"}
-        How it is held.
-    motion : callable, optional
-        ``motion(t) -> (displacement, rotation vector)`` of the frame from its pose at the start, m and rad, world, e.g. a
-        :class:`~femsim.model.drives.Motion`; a frame without it stands still. A rotation is about the end of the rod.
-    load : callable, optional
-        ``load(t) -> (force, torque)`` on a free end, N and N m, world; acts at the tip, half a link from the last centre.
-    on : Handle or str, optional
-        What carries the frame: a rigid body, a gripper (its base), a link of a gripper ("gripper.left"), a soft body or an
-        obstacle that the scene has already. The end may lie in a rigid holder, but no further from its surface than the rod's
-        contact radius, see :class:`femsim.model.couplings.HeldEnd`.
-
-    Raises
-    ------
-    InputError
-        An unknown kind, a motion or holder of a free end, a motion beside a holder, or a load on a held end.
-    """
-
-    kind: Literal["free", "clamped", "hinged"] = "free"
-    motion: PoseFunction | None = None
-    load: EndLoad | None = None
-    on: Holder | str | None = None
-
-    def __post_init__(self) -> None:
-        """Check that the parts fit together."""
-        if self.kind not in _KINDS:
-            question = meant(self.kind, _KINDS, _OTHER_WORDS)
-            raise InputError(f"rod end: kind is {self.kind!r};{question} allowed are 'free', 'clamped' and 'hinged'.")
-        if self.kind == "free" and self.motion is not None:
-            raise InputError("rod end: a free end has no frame that could follow a motion; make it 'clamped' or 'hinged'.")
-        if self.kind == "free" and self.on is not None:
-            raise InputError("rod end: a free end has no frame that a body could carry; make it 'clamped' or 'hinged'.")
-        if self.on is not None and self.motion is not None:
-            raise InputError(
-                "rod end: it has a motion and a holder, but its frame can follow only one; drive the holder instead of the end."
-            )
-        if self.kind != "free" and self.load is not None:
-            raise InputError(
-                f"rod end: a {self.kind} end takes no load, its frame carries it; make the end 'free' or move the frame."
-            )
 
 
 class Rod(BodyDefaults):
@@ -256,7 +185,7 @@ class Rod(BodyDefaults):
         self._arm = np.concatenate([[0.0], 0.5 * self.lengths, [0.0]])
         self._joint_lengths = self._arm[:-1] + self._arm[1:]
         self._kind = np.full(self.n_links + 1, kernels.FULL, dtype=np.int64)
-        self._kind[[0, -1]] = [_KINDS[end.kind] for end in self.ends]
+        self._kind[[0, -1]] = [END_KINDS[end.kind] for end in self.ends]
         along = [
             section.shear_factor_1 * shear * section.area,
             section.shear_factor_2 * shear * section.area,

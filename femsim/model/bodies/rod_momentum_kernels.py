@@ -46,9 +46,11 @@ from femsim.model.bodies.rotation_kernels import (
     Matrix,
     Quaternion,
     Vector,
+    added,
     by_entries,
     cross,
     dot,
+    less,
     plus,
     rotation_at,
     rotation_of,
@@ -63,18 +65,6 @@ from femsim.model.bodies.rotation_kernels import (
 _GAP, _ARMS, _C, _S, _WORLD, _AXES, _STRAIN, _TURN, _LOG, START = 0, 3, 9, 10, 13, 16, 25, 28, 31, 32
 # sin^2 of half a turn below which the logarithm is taken by its series, and change of it below which by its slope
 _SMALL_TURN, _SMALL_CHANGE = 0.02, 1e-3
-
-
-@njit(cache=True, forceinline=True)
-def _sum(a: Vector, b: Vector) -> Vector:
-    """Return a + b."""
-    return a[0] + b[0], a[1] + b[1], a[2] + b[2]
-
-
-@njit(cache=True, forceinline=True)
-def _difference(a: Vector, b: Vector) -> Vector:
-    """Return a - b."""
-    return a[0] - b[0], a[1] - b[1], a[2] - b[2]
 
 
 @njit(cache=True, forceinline=True)
@@ -195,10 +185,10 @@ def _on_frame(t: Vector, T: Vector, delta: Vector, s: Vector, c: float, shares: 
 @njit(cache=True, forceinline=True)
 def _on_turn(x: Vector, R: Matrix, eta: Vector, T: Vector, d: float, N: float, s: Vector, c: float, sense: float) -> Vector:
     """P_s^T x, with P_s delta the change of s in the form of the start (sense 1) or the end (-1); R the axes of link i there."""
-    own = scaled(0.5 / N, _sum(scaled(c, x), cross(s, x)))
+    own = scaled(0.5 / N, added(scaled(c, x), cross(s, x)))
     lost = -sense * dot(s, x) / (4.0 * N * (1.0 + N))
-    y = times_vector(R, _sum(own, scaled(lost, eta)))
-    return scaled(1.0 / d, _sum(y, scaled(0.5 * sense, cross(T, y))))
+    y = times_vector(R, added(own, scaled(lost, eta)))
+    return scaled(1.0 / d, added(y, scaled(0.5 * sense, cross(T, y))))
 
 
 @njit(cache=True)
@@ -226,7 +216,7 @@ def joint_starts(
         put_vector(start, k, _WORLD, times_vector(axes, s))
         put_matrix(start, k, _AXES, axes)
         put_vector(start, k, _STRAIN, transposed_times_vector(axes, g))
-        put_vector(start, k, _TURN, _difference(scaled(factor, s), vector_at(rest, k, 0)))
+        put_vector(start, k, _TURN, less(scaled(factor, s), vector_at(rest, k, 0)))
 
 
 @njit(cache=True, inner=True)
@@ -250,15 +240,15 @@ def _joint_forces(
     c0, s0, first_axes = start[k, _C], vector_at(start, k, _S), matrix_at(start, k, _AXES)
     c1, s1, last_axes = _relative(after, i, j)
     first, second = vector_at(turn, i, 0), vector_at(turn, j, 0)
-    T, delta = _mean(first, second), _difference(second, first)
+    T, delta = _mean(first, second), less(second, first)
     d = 1.0 + 0.25 * dot(first, second)
     nothing = (0.0, 0.0, 0.0)
     if d <= 0.0:
         return False, nothing, nothing, nothing
     # turn of j against i in the axes of i, at the start and at the end
     side = cross(T, delta)
-    eta0 = transposed_times_vector(rotations[0], scaled(1.0 / d, _difference(delta, scaled(0.5, side))))
-    eta1 = transposed_times_vector(rotations[1], scaled(1.0 / d, _sum(delta, scaled(0.5, side))))
+    eta0 = transposed_times_vector(rotations[0], scaled(1.0 / d, less(delta, scaled(0.5, side))))
+    eta1 = transposed_times_vector(rotations[1], scaled(1.0 / d, added(delta, scaled(0.5, side))))
     N = math.sqrt(1.0 + 0.25 * dot(eta0, eta0))
     if c0 - 0.5 * dot(eta0, s0) <= 0.0:  # beyond half a turn, where the logarithm jumps
         return False, nothing, nothing, nothing
@@ -266,9 +256,9 @@ def _joint_forces(
     along, about = vector_at(stiffness, k, 0), vector_at(stiffness, k, 3)
     e0, e1 = vector_at(start, k, _STRAIN), transposed_times_vector(last_axes, g1)
     h0, h1 = start[k, _LOG], _turn_by_sine(c1, s1)
-    f0, f1 = vector_at(start, k, _TURN), _difference(scaled(h1, s1), vector_at(rest, k, 0))
-    pull = by_entries(along, _sum(_mean(e0, e1), scaled(slowing, _difference(e1, e0))))
-    moment = by_entries(about, _sum(_mean(f0, f1), scaled(slowing, _difference(f1, f0))))
+    f0, f1 = vector_at(start, k, _TURN), less(scaled(h1, s1), vector_at(rest, k, 0))
+    pull = by_entries(along, added(_mean(e0, e1), scaled(slowing, less(e1, e0))))
+    moment = by_entries(about, added(_mean(f0, f1), scaled(slowing, less(f1, f0))))
     # the gap in the axes half-way
     n = times_vector(scaled_matrix(0.5, plus(first_axes, last_axes)), pull)
     t = cross(n, _mean(vector_at(start, k, _GAP), g1))
@@ -281,15 +271,15 @@ def _joint_forces(
     # the logarithm of the turn
     middle = _mean(s0, s1)
     slope = 2.0 * turn_slope(h0, h1, dot(s0, s0), dot(s1, s1)) * dot(middle, moment)
-    x = _sum(scaled(0.5 * (h0 + h1), moment), scaled(slope, middle))
+    x = added(scaled(0.5 * (h0 + h1), moment), scaled(slope, middle))
     m = _mean(
         _on_turn(x, rotations[0], eta0, T, d, N, s0, c0, 1.0),
         _on_turn(x, rotations[1], eta1, T, d, N, s1, c1, -1.0),
     )
-    half, twist = scaled(0.5, t), _sum(uneven, m)
+    half, twist = scaled(0.5, t), added(uneven, m)
     arm_i, arm_j = arms
-    on_i = _difference(_difference(half, twist), cross(arm_i, n))
-    on_j = _difference(_sum(half, twist), cross(arm_j, n))
+    on_i = less(less(half, twist), cross(arm_i, n))
+    on_j = less(added(half, twist), cross(arm_j, n))
     return True, n, on_i, on_j
 
 
@@ -333,14 +323,14 @@ def step_forces(
             g0 = vector_at(start, k, _GAP)
             g, spring = _mean(g0, g1), stiffness[k, 2]
             R = scaled_matrix(0.5, plus(matrix_at(rotation, link, 0), matrix_at(end_rotation, link, 0)))
-            change = transposed_times_vector(R, _difference(_difference(g1, g0), cross(vector_at(turn, link, 0), g)))
+            change = transposed_times_vector(R, less(less(g1, g0), cross(vector_at(turn, link, 0), g)))
             slowed = times_vector(R, scaled(spring * slowing, change))
-            n, t = _sum(scaled(spring, g), slowed), cross(slowed, g)
+            n, t = added(scaled(spring, g), slowed), cross(slowed, g)
             found, on_i, on_j = True, cross(n, arms[0]), cross(n, arms[1])
             if k == 0:
-                on_j = _sum(on_j, t)
+                on_j = added(on_j, t)
             else:
-                on_i = _sum(on_i, t)
+                on_i = added(on_i, t)
         else:
             axes = matrix_at(rotation, k, 0), matrix_at(end_rotation, k, 0)
             found, n, on_i, on_j = _joint_forces(start, axes, after, turn, k, arms, g1, stiffness, rest, slowing)
@@ -382,7 +372,7 @@ def step_equations(
         w, w_hat = (v[o + 3], v[o + 4], v[o + 5]), (v_hat[o + 3], v_hat[o + 4], v_hat[o + 5])
         principal = vector_at(inertia, i, 0)
         own, own_hat = transposed_times_vector(rotation_of(start), w), transposed_times_vector(rotation_of(start), w_hat)
-        at_end = by_entries(principal, _difference(scaled(2.0, own_hat), own))
+        at_end = by_entries(principal, less(scaled(2.0, own_hat), own))
         spin = by_body_axes(start, principal, w)
         spin_end = times_vector(rotation_of(end), at_end)
         slowed = _mean(by_body_axes(start, principal, w_hat), by_body_axes(end, principal, w_hat))

@@ -33,6 +33,18 @@ def scaled(factor: float, a: Vector) -> Vector:
 
 
 @njit(cache=True, forceinline=True)
+def added(a: Vector, b: Vector) -> Vector:
+    """Return a + b."""
+    return a[0] + b[0], a[1] + b[1], a[2] + b[2]
+
+
+@njit(cache=True, forceinline=True)
+def less(a: Vector, b: Vector) -> Vector:
+    """Return a - b."""
+    return a[0] - b[0], a[1] - b[1], a[2] - b[2]
+
+
+@njit(cache=True, forceinline=True)
 def by_entries(a: Vector, b: Vector) -> Vector:
     """Return a_i b_i, entry by entry."""
     return a[0] * b[0], a[1] * b[1], a[2] * b[2]

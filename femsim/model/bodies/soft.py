@@ -12,7 +12,8 @@ import scipy.sparse as sp
 
 from contact import GroupKind
 from femsim.base.errors import InputError
-from femsim.model.bodies.body import BodyDefaults, BodyForces, BodyStep, StepSettings, StepStart
+from femsim.model.bodies.body import BodyForces, BodyStep, StepSettings, StepStart
+from femsim.model.bodies.body_defaults import BodyDefaults
 from femsim.model.bodies.calming import CALMING, calm_edges, edge_stiffness
 from femsim.model.bodies.deforming import Deforming, surface
 from femsim.model.bodies.momentum_kernels import step_forces

@@ -116,7 +116,7 @@ def contact_pressure(
     """Fill the contact pressure of each node, (n,), Pa: normal force over tributary area, both in the deformed shape; and that.
 
     The surface that a node is pressed on is the outward triangle at the node that its force opposes most, with all triangles
-    at the node within 60 degrees of it: at the edge of a box only the face that is touched counts. A third of their area
+    at the node within 60 degrees of it: at the edge of a box only the face in contact counts. A third of their area
     is the tributary area, the mean of their normals the normal. A force that does not press gives 0.
 
     Parameters

@@ -22,8 +22,10 @@ from femsim.model.bodies.rotation_kernels import (
     Matrix,
     Quaternion,
     Vector,
+    added,
     cross,
     dot,
+    less,
     rotation_entries,
     scaled,
     times,
@@ -110,16 +112,6 @@ def _matrix(a: np.ndarray, i: int) -> Matrix:
     return a[i, 0, 0], a[i, 0, 1], a[i, 0, 2], a[i, 1, 0], a[i, 1, 1], a[i, 1, 2], a[i, 2, 0], a[i, 2, 1], a[i, 2, 2]
 
 
-@njit(cache=True, forceinline=True)
-def _add(a: Vector, b: Vector) -> Vector:
-    return a[0] + b[0], a[1] + b[1], a[2] + b[2]
-
-
-@njit(cache=True, forceinline=True)
-def _less(a: Vector, b: Vector) -> Vector:
-    return a[0] - b[0], a[1] - b[1], a[2] - b[2]
-
-
 @njit(cache=True, inner=True)
 def _turned(axis: Vector, angle: float) -> Matrix:
     """Rotation by an angle (rad) about a unit axis, by its quaternion."""
@@ -134,12 +126,12 @@ def place_links(tree: Tree, q: np.ndarray, out: Places) -> None:
         kind, c = tree.kind[k], tree.coordinate[k]
         if k == 0:
             R = rotation_entries(q[3], q[4], q[5], q[6])
-            origin = _less((q[0], q[1], q[2]), times_vector(R, _row(tree.centre, 0)))
+            origin = less((q[0], q[1], q[2]), times_vector(R, _row(tree.centre, 0)))
         else:
             p = tree.parent[k]
             above = _matrix(out.rotation, p)
             R = times(above, _matrix(tree.turn, k))
-            origin = _add(_row(out.origin, p), times_vector(above, _row(tree.place, k)))
+            origin = added(_row(out.origin, p), times_vector(above, _row(tree.place, k)))
             own = _row(tree.axis, k)
             if kind == SPHERICAL:
                 for i in range(3):  # the axes of the joint on the parent
@@ -153,8 +145,8 @@ def place_links(tree: Tree, q: np.ndarray, out: Places) -> None:
                 if kind == REVOLUTE:
                     R = times(R, _turned(own, position))
                 else:
-                    origin = _add(origin, scaled(position, axis))
-        centre = _add(origin, times_vector(R, _row(tree.centre, k)))
+                    origin = added(origin, scaled(position, axis))
+        centre = added(origin, times_vector(R, _row(tree.centre, k)))
         if k == 0:
             centre = (q[0], q[1], q[2])
         for i in range(3):
@@ -170,7 +162,7 @@ def _joint_twist(tree: Tree, places: Places, v: np.ndarray, k: int) -> tuple[Vec
     slide, turn = (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
     if kind == SPHERICAL:
         for i in range(3):
-            turn = _add(turn, scaled(v[r + i], _row(places.axis[k], i)))
+            turn = added(turn, scaled(v[r + i], _row(places.axis[k], i)))
     elif kind == REVOLUTE:
         turn = scaled(tree.ratio[k] * v[r], _row(places.axis[k], 0))
     elif kind == PRISMATIC:
@@ -187,9 +179,12 @@ def fill_twists(tree: Tree, places: Places, v: np.ndarray, twist: np.ndarray) ->
         p = tree.parent[k]
         above = (twist[p, 3], twist[p, 4], twist[p, 5])
         slide, turn = _joint_twist(tree, places, v, k)
-        at = _add((twist[p, 0], twist[p, 1], twist[p, 2]), cross(above, _less(_row(places.origin, k), _row(places.centre, p))))
-        omega = _add(above, turn)
-        velocity = _add(_add(at, slide), cross(omega, _less(_row(places.centre, k), _row(places.origin, k))))
+        at = added(
+            (twist[p, 0], twist[p, 1], twist[p, 2]),
+            cross(above, less(_row(places.origin, k), _row(places.centre, p))),
+        )
+        omega = added(above, turn)
+        velocity = added(added(at, slide), cross(omega, less(_row(places.centre, k), _row(places.origin, k))))
         for i in range(3):
             twist[k, i], twist[k, 3 + i] = velocity[i], omega[i]
 
@@ -214,14 +209,14 @@ def project(tree: Tree, places: Places, wrench: np.ndarray, out: np.ndarray) -> 
     links = tree.parent.shape[0]
     total = np.empty((links, 6))
     for k in range(links):
-        moment = cross(_less(_row(places.centre, k), _row(places.centre, 0)), (wrench[k, 0], wrench[k, 1], wrench[k, 2]))
+        moment = cross(less(_row(places.centre, k), _row(places.centre, 0)), (wrench[k, 0], wrench[k, 1], wrench[k, 2]))
         for i in range(3):
             total[k, i], total[k, 3 + i] = wrench[k, i], wrench[k, 3 + i] + moment[i]
     out[:] = 0.0
     for k in range(links - 1, 0, -1):
         kind, r, p = tree.kind[k], tree.row[k], tree.parent[k]
         force, moment = (total[k, 0], total[k, 1], total[k, 2]), (total[k, 3], total[k, 4], total[k, 5])
-        about = _less(moment, cross(_less(_row(places.origin, k), _row(places.centre, 0)), force))
+        about = less(moment, cross(less(_row(places.origin, k), _row(places.centre, 0)), force))
         if kind == SPHERICAL:
             for i in range(3):
                 out[r + i] += dot(_row(places.axis[k], i), about)
@@ -241,7 +236,7 @@ def _screw(tree: Tree, places: Places, k: int, i: int) -> tuple[Vector, Vector]:
     axis = scaled(tree.ratio[k], _row(places.axis[k], i))
     if tree.kind[k] == PRISMATIC:
         return axis, (0.0, 0.0, 0.0)
-    return cross(axis, _less(_row(places.centre, 0), _row(places.origin, k))), axis
+    return cross(axis, less(_row(places.centre, 0), _row(places.origin, k))), axis
 
 
 @njit(cache=True, forceinline=True)
@@ -259,7 +254,7 @@ def fill_mass(tree: Tree, places: Places, M: np.ndarray) -> None:
     for k in range(links - 1, -1, -1):
         R, m = _matrix(places.rotation, k), tree.mass[k]
         own = times_transposed(times(R, _matrix(tree.inertia, k)), R)
-        x, y, z = _less(_row(places.centre, k), _row(places.centre, 0))
+        x, y, z = less(_row(places.centre, k), _row(places.centre, 0))
         body[k, 0] += m
         body[k, 1] += m * x
         body[k, 2] += m * y
@@ -285,8 +280,8 @@ def fill_mass(tree: Tree, places: Places, M: np.ndarray) -> None:
         for i in range(_columns(tree.kind[k])):
             a = tree.row[k] + i
             linear, angular = _screw(tree, places, k, i)
-            force = _add(scaled(body[k, 0], linear), cross(angular, h))
-            moment = _add(times_vector(inertia, angular), cross(h, linear))
+            force = added(scaled(body[k, 0], linear), cross(angular, h))
+            moment = added(times_vector(inertia, angular), cross(h, linear))
             for c in range(3):
                 M[c, a] += force[c]
                 M[3 + c, a] += moment[c]
@@ -321,7 +316,7 @@ def configure(tree: Tree, q: np.ndarray, places: Places, M: np.ndarray) -> None:
 def fill_jacobian(tree: Tree, places: Places, link: int, S: np.ndarray) -> None:
     """Fill the Jacobian (6, n_v) of a link: velocity of its centre of mass, then its angular velocity."""
     S[:] = 0.0
-    x, y, z = _less(_row(places.centre, link), _row(places.centre, 0))
+    x, y, z = less(_row(places.centre, link), _row(places.centre, 0))
     for i in range(6):
         S[i, i] = 1.0
     S[0, 4], S[0, 5], S[1, 3], S[1, 5], S[2, 3], S[2, 4] = z, -y, -z, x, y, -x
@@ -329,7 +324,7 @@ def fill_jacobian(tree: Tree, places: Places, link: int, S: np.ndarray) -> None:
     while k > 0:
         for i in range(_columns(tree.kind[k])):
             linear, angular = _screw(tree, places, k, i)
-            velocity = _add(linear, cross(angular, (x, y, z)))
+            velocity = added(linear, cross(angular, (x, y, z)))
             for c in range(3):
                 S[c, tree.row[k] + i] += velocity[c]
                 S[3 + c, tree.row[k] + i] += angular[c]
@@ -373,18 +368,18 @@ def inverse_dynamics(tree: Tree, places: Places, v: np.ndarray, rate: np.ndarray
             above = (twist[p, 3], twist[p, 4], twist[p, 5])
             slide, turn = _joint_twist(tree, places, v, k)
             sliding, turning = _joint_twist(tree, places, rate, k)
-            turned = _add((change[p, 3], change[p, 4], change[p, 5]), _add(turning, cross(above, turn)))
-            arm = _less(_row(places.origin, k), _row(places.centre, p))
-            at = _add((change[p, 0], change[p, 1], change[p, 2]), cross((change[p, 3], change[p, 4], change[p, 5]), arm))
-            at = _add(at, cross(above, _add(cross(above, arm), scaled(2.0, slide))))
-            at = _add(at, sliding)
-            arm = _less(_row(places.centre, k), _row(places.origin, k))
-            at = _add(at, _add(cross(turned, arm), cross(omega, cross(omega, arm))))
+            turned = added((change[p, 3], change[p, 4], change[p, 5]), added(turning, cross(above, turn)))
+            arm = less(_row(places.origin, k), _row(places.centre, p))
+            at = added((change[p, 0], change[p, 1], change[p, 2]), cross((change[p, 3], change[p, 4], change[p, 5]), arm))
+            at = added(at, cross(above, added(cross(above, arm), scaled(2.0, slide))))
+            at = added(at, sliding)
+            arm = less(_row(places.centre, k), _row(places.origin, k))
+            at = added(at, added(cross(turned, arm), cross(omega, cross(omega, arm))))
         for i in range(3):
             change[k, i], change[k, 3 + i] = at[i], turned[i]
         R = _matrix(places.rotation, k)
         inertia = times_transposed(times(R, _matrix(tree.inertia, k)), R)
-        moment = _add(times_vector(inertia, turned), cross(omega, times_vector(inertia, omega)))
+        moment = added(times_vector(inertia, turned), cross(omega, times_vector(inertia, omega)))
         for i in range(3):
             wrench[k, i], wrench[k, 3 + i] = tree.mass[k] * (at[i] - gravity[i]), moment[i]
     project(tree, places, wrench, out)

@@ -67,7 +67,7 @@ class Start(NamedTuple):
     ----------
     q, v : ndarray, (n_q,) and (n_v,)
         Coordinates and velocities.
-    led : ndarray, (k,)
+    driven : ndarray, (k,)
         Rows of v of joints that follow a motion.
     gravity : ndarray, (3,), m/s^2
         Acceleration of gravity.
@@ -79,7 +79,7 @@ class Start(NamedTuple):
 
     q: np.ndarray
     v: np.ndarray
-    led: np.ndarray
+    driven: np.ndarray
     gravity: np.ndarray
     dt: float
     implicit: float
@@ -108,7 +108,7 @@ def fill_equations(
     v0, v1, end = start.v.copy(), np.empty(n), start.q.copy()
     for a in range(n):
         v1[a] = start.v[a] + (v_hat[a] - start.v[a]) / theta
-    for a in start.led:
+    for a in start.driven:
         v0[a] = v_hat[a] - (v_hat[a] - start.v[a]) / theta
         v1[a] = v_hat[a]
     move(tree, start.q, v_hat, start.dt, start.cayley, end)
@@ -162,7 +162,7 @@ def end_joints(
 ) -> None:  # fmt: skip
     """Fill where a step with v_hat ends, the velocities there, and by how much less of them joints are left that are damped hard.
 
-    ``M`` is the mass matrix where the step starts; a base that is free gets its velocity by :func:`lead_base`.
+    ``M`` is the mass matrix where the step starts; a base that is free gets its velocity by :func:`rigid_kernels.lead_base`.
     """
     theta = start.implicit / start.dt
     q_new[:] = start.q
@@ -172,7 +172,7 @@ def end_joints(
         factor = 1.0 + (1.0 / theta - 1.0) / (1.0 + 0.25 * r * r)
         v_new[a] = start.v[a] + factor * (v_hat[a] - start.v[a])
         calmed[a] = (factor - 1.0 / theta) * (v_hat[a] - start.v[a])
-    for a in start.led:
+    for a in start.driven:
         v_new[a], calmed[a] = v_hat[a], 0.0
 
 

@@ -1,4 +1,4 @@
-"""Test 3 of papers/003 (Figure 11): a robot in an over-constrained loop, led by its tool, alone and among boxes."""
+"""Test 3 of papers/003 (Figure 11): a robot in an over-constrained loop, driven by its tool, alone and among boxes."""
 
 from __future__ import annotations
 

@@ -384,7 +384,7 @@ def run_substeps(
 
     Many arguments, since a kernel takes the arrays of a run one by one.
     ``poses`` (n + 2, 7) and ``velocity`` (n + 2, 6) are advanced; ``start`` holds the poses at the start of the step, where the
-    nc contacts were found: ``contact_pose`` (nc,) the pose that touches, ``contact_gap`` (nc,) m, ``contact_frame`` (nc, 3, 3),
+    nc contacts were found: ``contact_pose`` (nc,) the pose in contact, ``contact_gap`` (nc,) m, ``contact_frame`` (nc, 3, 3),
     ``friction`` (nc,). ``contact_sum`` (nc, 3) and ``end_wrench`` (2, 6) become means of the forces over the substeps.
     Other arrays as in :func:`project_joint`, :func:`predict` and :func:`slow_down`; the 25 arguments are the whole solver: a
     step is one call.

@@ -11,7 +11,7 @@ import numpy as np
 
 from contact.shapes import Box, Capsule, Sphere
 from femsim.base.errors import InputError
-from femsim.model.bodies.rod import RodEnd
+from femsim.model.bodies.rod_end import RodEnd
 from femsim.model.drives import Motion, Profile
 from femsim.scene.checks import Finger
 from femsim.scene.scene import Scene
@@ -388,12 +388,12 @@ def stress_scenes() -> list[Stress]:
                partial(_press, 0.95 * SIDE, True, law="stable_neo_hookean"), Holds(), ("inverted",), short=0.35),
         Stress("hold_beyond_floor", "held nodes are driven below the floor", partial(_held, [("bottom", (0, 0, -0.02))]), None,
                ("infeasible", "led_overlap", "penetration"), short=0.35),
-        Stress("conflicting_holds", "two holds lead the same nodes apart",
+        Stress("conflicting_holds", "two holds drive the same nodes apart",
                partial(_held, [("top", (0.02, 0, 0)), ("top", (-0.02, 0, 0))]), None, refused="hold"),
         Stress("holds_apart", "two holds tear a cube to five times its length",
                partial(_held, [("top", (0, 0, 0.08)), ("bottom", (0, 0, 0.0))]), Holds(energy=0.05),
                short=0.35),
-        Stress("holds_through", "two holds lead top and bottom of a cube through each other",
+        Stress("holds_through", "two holds drive top and bottom of a cube through each other",
                partial(_held, [("top", (0, 0, -0.03)), ("bottom", (0, 0, 0.005))]), None, ("inverted", "led_overlap"),
                short=0.35),
         Stress("crossing_plates", "two driven plates through each other", _crossing, None, ("led_overlap",), short=0.35),

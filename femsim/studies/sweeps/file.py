@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from femsim.base.errors import InputError
 from femsim.base.toml_files import MOST_SENTENCES, Pair, Positive, error_sentences, read_toml
-from femsim.studies.sweeps.metrics import Condition, Metric, parse_condition, parse_metric
+from femsim.studies.sweeps.metrics import Condition, parse_condition, parse_metric
 
 Scalar = bool | int | float | str
 Value = Scalar | list[Scalar]
@@ -212,10 +212,6 @@ class SweepFile(_Section):
             if row.keys() != self.cases[0].keys():
                 raise ValueError("has [[cases]] with different parameters; give each the same ones")
         return self
-
-    def parsed_metrics(self) -> dict[str, Metric]:
-        """Metrics by name, read."""
-        return {name: parse_metric(text) for name, text in self.metrics.items()}
 
     def parsed_stop(self) -> list[Condition]:
         """Conditions, read."""
