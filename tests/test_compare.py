@@ -460,7 +460,9 @@ def test_a_frame_that_fits_better_is_suggested() -> None:
     assert better_frame(channels, run, run + 0.01) == ""
     assert better_frame(channels[:1], run[:, :1], -run[:, :1]) == ""  # one axis has no frame
     still = run * [1.0, 0.0, 0.0]
-    assert better_frame(channels, still, still[:, [1, 0, 2]]) == ""  # which way y and z turn is open
+    text = better_frame(channels, still, still[:, [1, 0, 2]])
+    assert "rotation = [[0, 1, 0], [-1, 0, 0], [0, 0, 1]]" in text and "leaves open which of several" in text
+    assert better_frame(channels, still, still) == ""
 
 
 def test_one_command_draws_two_runs_and_a_log_for_a_paper(

@@ -93,15 +93,17 @@ def better_frame(channels: Sequence[Channel], simulated: np.ndarray, measured: n
             turn = np.zeros((3, 3))
             turn[range(3), order] = signs
             fits.append((float(np.sqrt(np.mean((s - m @ turn.T) ** 2))), turn))
-    best, turn = min(fits, key=lambda fit: fit[0])
-    as_good = sum(fit[0] <= 1.2 * best + 1e-9 * worst for fit in fits)  # an axis without force turns either way
-    if best > BETTER * worst or as_good > 1:
+    best = min(fit[0] for fit in fits)
+    if best > BETTER * worst:
         return ""
+    # an axis without force turns either way: the one that changes least, without a mirror, stands for all
+    alike = [turn for error, turn in fits if error <= 1.2 * best + 1e-9 * worst]
+    turn = max(alike, key=lambda turn: (np.linalg.det(turn), np.trace(turn)))
     sign = 1 if np.linalg.det(turn) > 0 else -1
     rotation = (sign * turn).astype(int).tolist()
     turned = rotation != np.eye(3, dtype=int).tolist()
     written = ([f"rotation = {rotation}"] if turned else []) + (["sign = -1"] if sign < 0 else [])
     return (
         f"forces would fit better ({best:.3g} instead of {worst:.3g} N RMS) with {' and '.join(written)} in [frame] of the card, "
-        "after what it says now"
+        f"after what it says now{'; an axis without force leaves open which of several' if len(alike) > 1 else ''}"
     )
