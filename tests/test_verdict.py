@@ -317,9 +317,12 @@ def test_values_of_the_wrong_order_get_a_note_in_words() -> None:
     scene.add_rod("cable", line, circular_section(2.0), fs.Elastic(1e9, 0.3, 1000.0, name="steel"))
     scene.add_rigid("hand", fs.Sphere(0.01), mass=1.0, position=(20, 0, 1))
     scene.drive("hand", fs.Motion([0.0, 1.0], [(0, 0, 0), (0, 4.0, 0)]))
+    scene.add_rigid("pusher", fs.Sphere(0.01), mass=1.0, position=(30, 0, 1))
+    scene.drive("pusher", fs.Motion([0.0, 0.2, 0.2001], [(0, 0, 0), (0, 0.1, 0), (0, 0.1, 0.005)]), stiffness=(1e3, 1.0))
     notes = Stepper(scene, fs.make_solver("auto")).notes
     for words in (
         "the motion of hand goes 4 m: is it given in millimetres?",
+        "the motion of pusher goes 5 mm from 0.2 to 0.2001 s, at 50 m/s: is it a jump?",
         "young_modulus of jelly is 0.1 Pa, softer than any gel",
         "density of jelly is 1.07 kg/m^3, 935 times less than that of water: is it in g/cm^3? Then it is 1070 kg/m^3",
         "density of ball is 1.07 kg/m^3",
@@ -331,7 +334,7 @@ def test_values_of_the_wrong_order_get_a_note_in_words() -> None:
         "gravity is 9810 m/s^2, 1e+03 times that of the earth",
     ):
         assert sum(words in note for note in notes) == 1, (words, notes)
-    assert len(notes) == 10
+    assert len(notes) == 11
 
 
 @pytest.mark.parametrize("path", fs.list_scenes(), ids=lambda path: path.stem)

@@ -184,6 +184,16 @@ class Motion:
         """Largest distance from the start among its key frames, m."""
         return float(np.linalg.norm([p.values for p in self._displacement], axis=0).max())
 
+    @property
+    def fastest(self) -> tuple[float, float, float]:
+        """Largest mean speed between two key frames, m/s, and the times of the two, s; zeros with one key frame."""
+        times = self._displacement[0].times
+        if len(times) < 2:
+            return 0.0, 0.0, 0.0
+        way = np.linalg.norm([np.diff(p.values) for p in self._displacement], axis=0)
+        k = int(np.argmax(way / np.diff(times)))
+        return float(way[k] / (times[k + 1] - times[k])), float(times[k]), float(times[k + 1])
+
     def __call__(self, t: float) -> tuple[np.ndarray, np.ndarray]:
         """Displacement (3,), m, and rotation vector (3,), rad, from the start pose at time t (s)."""
         return np.array([p(t) for p in self._displacement]), np.array([p(t) for p in self._rotation])

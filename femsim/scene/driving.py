@@ -67,9 +67,10 @@ def drive_softly(
 
 
 def _path(scene: SceneContents, name: str, motion: PoseFunction) -> Command:
-    """Keep a motion as a target, with a note where its key frames are implausibly far."""
+    """Keep a motion as a target, with a note where its key frames are implausibly far, or far apart in too little time."""
     if isinstance(motion, Motion):
         scene.notes += plausible.notes_on_travel(name, motion.travel, scene.largest_size)
+        scene.notes += plausible.notes_on_jump(name, *motion.fastest)
     return scene.command(name, motion, *MOTION)
 
 

@@ -17,6 +17,8 @@ STEPS = (1e-7, 0.1)
 MOVING_SIZES = (1e-6, 3.0)
 MOST_TURN = 2.0 * math.pi + 1e-6
 MOST_GRAVITY, MOST_SPEED = 50.0, 1e3
+#: The same of what a motion leads between two key frames, m/s.
+MOST_LED = 10.0
 #: A rod is at least so many times as long as its radius.
 STOUT = 2.0
 
@@ -97,6 +99,16 @@ def notes_on_travel(name: str, travel: float, largest: float) -> list[str]:
     return [
         f"the motion of {name} goes {travel:.3g} m: is it given in millimetres? Then divide by 1000; else give the scene "
         f"largest_size={math.ceil(travel)}"
+    ]
+
+
+def notes_on_jump(name: str, speed: float, start: float, end: float) -> list[str]:
+    """Note a motion that goes so fast, m/s, between key frames at two times, s, that it is rather a jump."""
+    if speed <= MOST_LED:
+        return []
+    return [
+        f"the motion of {name} goes {1e3 * speed * (end - start):.3g} mm from {start:g} to {end:g} s, at {speed:.3g} m/s: is it a "
+        "jump? The energy that it passes hides what smaller faults create; give it more time"
     ]
 
 
