@@ -17,7 +17,7 @@ from contextlib import contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
 from threading import RLock
-from typing import Any
+from typing import Any, ClassVar
 
 import numba
 from numba.core import transforms
@@ -61,14 +61,21 @@ def njit(*, cache: bool, inner: bool = False, **options: Any) -> Callable[[Calla
 class Kernel(CPUDispatcher):  # type: ignore[misc]
     """A kernel, compiled without collecting garbage: there is hardly any, and looking for it takes a seventh of the time."""
 
+    #: How many kernels are being compiled at the moment, or read from a file.
+    under_way: ClassVar[int] = 0
+
     def enable_caching(self) -> None:
         """Keep the compiled code in a file."""
         self._cache = KernelCache(self.py_func)
 
     def compile(self, sig: Any) -> Any:
         """Compile for a signature, unless it has been, or is in a file."""
-        with _without_garbage(), _SHORTER.on():
-            return super().compile(sig)
+        Kernel.under_way += 1
+        try:
+            with _without_garbage(), _SHORTER.on():
+                return super().compile(sig)
+        finally:
+            Kernel.under_way -= 1
 
     def get_call_template(self, args: Any, kws: Any) -> Any:
         """Type a call by a kernel: a number that stands there is one like any other, so that it has no code of its own."""

@@ -14,9 +14,10 @@ from pathlib import Path
 import numba
 import numpy as np
 import pytest
+from numba.core.registry import CPUDispatcher
 from numba.core.types.functions import BaseFunction
 
-from contact.compiled import njit, one_at_a_time
+from contact.compiled import Kernel, njit, one_at_a_time
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("foreign", "materials", "meshes", "contact", "viz", "femsim", "scenes")
@@ -69,6 +70,13 @@ def test_python_can_call_an_inner_kernel_before_and_after_a_kernel_does() -> Non
     assert third(6.0) == 2.0 and third(np.float32(6.0)) == 2.0
     with pytest.raises(TypeError):
         third()
+
+
+def test_it_is_known_while_a_kernel_compiles(monkeypatch: pytest.MonkeyPatch) -> None:
+    under_way = []
+    monkeypatch.setattr(CPUDispatcher, "compile", lambda self, sig: under_way.append(Kernel.under_way))
+    njit(cache=False)(lambda x: x).compile("float64(float64)")
+    assert (under_way, Kernel.under_way) == ([1], 0)
 
 
 def test_garbage_is_collected_again_after_compiling_also_after_a_failure() -> None:

@@ -14,6 +14,7 @@ import pytest
 from small_scene import cube_scene
 
 import femsim as fs
+from contact.compiled import Kernel
 from femsim.base.status import exit_status
 from femsim.run import patience
 from femsim.run.health import HealthWatch
@@ -270,6 +271,20 @@ def test_of_the_first_steps_it_is_said_that_they_compile(
     assert (
         "so far; the first steps of a kind of scene compile their kernels, once for all. Ctrl-C" in caplog.records[0].getMessage()
     )
+
+
+def test_of_a_later_step_it_is_said_where_it_compiles(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first contacts of a run compile theirs; for minutes on a busy machine."""
+    monkeypatch.setattr(patience, "AT_LEAST", 0.05)
+    monkeypatch.setattr(patience, "_LOOK", 0.01)
+    with caplog.at_level("WARNING", "femsim"), patience.Patience() as watch:
+        for number in range(1, 9):
+            with watch.step(number, 0.01 * number):
+                monkeypatch.setattr(Kernel, "under_way", int(number == 7))
+                time.sleep(0.3 if number > 6 else 0.0)
+    words = [record.getMessage() for record in caplog.records]
+    said = {word.split()[2]: "times the median; it is compiling a kernel, once for all. Ctrl-C" in word for word in words}
+    assert said == {"7": True, "8": False}
 
 
 def test_a_step_that_ends_in_time_leaves_nothing_behind() -> None:

@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Self
 
+from contact.compiled import Kernel
+
 #: A step is spoken of that takes this many times the median of those before, and at least so long (s); again at each doubling.
 MANY_TIMES, AT_LEAST = 100.0, 10.0
 #: Before there is a median, kernels may be compiled: a step is spoken of that takes at least so long, s.
@@ -20,6 +22,7 @@ _KNOWN = 5
 #: How often a step in progress is looked at, s.
 _LOOK = 0.2
 _COMPILES = "; the first steps of a kind of scene compile their kernels, once for all"
+_COMPILING = "; it is compiling a kernel, once for all"
 _log = logging.getLogger("femsim")
 
 
@@ -99,8 +102,10 @@ class Patience:
 
     def _word(self, taken: float) -> str:
         beside = f", {taken / statistics.median(self._taken):.0f} times the median" if len(self._taken) >= _KNOWN else ""
+        compiles = (_COMPILING if Kernel.under_way else "") if beside else _COMPILES
         return (
-            f"femsim: step {self._step} at {self._time:.4g} s takes long: {taken:.0f} s so far{beside or _COMPILES}. "
+            f"femsim: step {self._step} at {self._time:.4g} s takes long: {taken:.0f} s so far"
+            f"{beside}{compiles}. "
             "Ctrl-C ends the run after it, twice at once; --max-step-seconds ends a run by itself, --max-halvings 0 takes each "
             "step as it comes."
         )

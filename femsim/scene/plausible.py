@@ -107,8 +107,8 @@ def notes_on_jump(name: str, speed: float, start: float, end: float) -> list[str
     if speed <= MOST_LED:
         return []
     return [
-        f"the motion of {name} goes {1e3 * speed * (end - start):.3g} mm from {start:g} to {end:g} s, at {speed:.3g} m/s: is it a "
-        "jump? The energy that it passes hides what smaller faults create; give it more time"
+        f"the motion of {name} goes {1e3 * speed * (end - start):.3g} mm from {start:g} to {end:g} s, at {speed:.3g} m/s: is it "
+        "a jump? The energy that it passes hides what smaller faults create; give it more time"
     ]
 
 
