@@ -173,6 +173,24 @@ def test_area_of_boxes_on_a_floor() -> None:
     assert 0.0 < area["rod"][-1] <= 0.02**2  # of the nodes of the cube that carry the rod
 
 
+def test_area_of_a_quadratic_block_is_that_of_its_face() -> None:
+    """Corners of its elements carry nothing under an even pressure, and are in contact all the same."""
+    scene = fs.Scene("press", dt=0.05, duration=0.3, gravity=(0, 0, 0), theta=1.0)
+    scene.add_floor()
+    scene.add_soft("block", fs.box_tets((0.04, 0.04, 0.04), 2), RUBBER, position=(0, 0, 0.02), element="quadratic")
+    plate = scene.add_rigid("plate", fs.Box((0.05, 0.05, 0.005)), mass=0.1, position=(0, 0, 0.045))
+    scene.drive(plate, fs.Motion([0.0, 0.1], [(0, 0, 0), (0, 0, -4e-4)]))
+    for other in ("floor", "plate"):
+        scene.set_friction("block", other, 0.0)
+    scene.sensor("area", "block", kind="area", partner="plate")
+    scene.sensor("half", "block", kind="area", partner="plate", where=lambda points: points[:, 0] < 1e-9)
+    run = fs.simulate(scene)
+    face = (0.04 * 1.003) ** 2  # widened by Poisson's ratio times the strain
+    assert run.gauges["area"].values["area_m2"][-1] == pytest.approx(face, rel=1e-4)
+    # nodes on the middle line own 6 of the 8 mm that a quarter of the elements, 10 mm wide, gives each of two halves
+    assert run.gauges["half"].values["area_m2"][-1] == pytest.approx(0.625 * face, rel=1e-4)
+
+
 def test_gap_after_a_restore_is_that_of_the_state() -> None:
     """Boxes fall from several heights: what was found for one is not shown for another after as many steps."""
 

@@ -283,18 +283,18 @@ class AreaReader(Reader):
             own = shares if k == self.part else shares[:, ::-1]
             nodes = stepper.scene.parts[k].nodes
             x = stepper.state.q[stepper.system.q_slices[stepper.scene.parts[k].body]].reshape(-1, 3)
-            force = np.zeros_like(x)
+            force, counted = np.zeros_like(x), np.ones(len(x))
+            if k == self.part and chosen is not None:
+                counted[nodes] = chosen
             for side in (0, 1):
                 use = np.flatnonzero((c.part[:, side] == k) & (own[:, side] > 0.0) & (c.state > 0))
                 if not len(use):
                     continue
                 point = c.point[use, side]
                 weight = np.where(point >= 0, c.weight[use, side], 0.0)
-                if k == self.part and chosen is not None:
-                    weight = weight * chosen[point]
                 pull = (1.0 if side == 0 else -1.0) * c.force[use]
                 np.add.at(force, nodes[point], weight[:, :, None] * pull[:, None, :])
-            area += float(surface.area(x, force).sum())
+            area += float(surface.area(x, force) @ counted)
         return [area]
 
 

@@ -24,6 +24,7 @@ from femsim.model.bodies.viscous import Branches
 from femsim.model.frames import PatchFrame, surface_patch
 from femsim.model.parts import Part
 from materials import Elastic
+from meshes.quadratic import EDGES
 
 Load = Callable[[float], np.ndarray]
 
@@ -523,7 +524,11 @@ class SoftBody(BodyDefaults, ABC):
 
     @cached_property
     def _surface(self) -> PressedSurface:
-        return PressedSurface(self.tets, self.n_nodes)
+        middles = None
+        if self.elements.shape[1] > 4:
+            edges = [self.elements[:, [4 + k, *ends]] for k, ends in enumerate(EDGES)]
+            middles = np.unique(np.concatenate(edges), axis=0)
+        return PressedSurface(self.tets, self.n_nodes, middles)
 
     def pressed_surface(self) -> PressedSurface:
         """Surface of its tetrahedra."""

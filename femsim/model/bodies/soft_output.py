@@ -17,6 +17,8 @@ class PressedSurface:
         Its tetrahedra.
     n_nodes : int
         Number of its nodes.
+    middles : ndarray of int, (k, 3), optional
+        Nodes in the middle of the edges of quadratic elements, each with the two ends of its edge.
 
     Attributes
     ----------
@@ -24,11 +26,13 @@ class PressedSurface:
         The surface, outward.
     """
 
-    def __init__(self, tets: np.ndarray, n_nodes: int) -> None:
+    def __init__(self, tets: np.ndarray, n_nodes: int, middles: np.ndarray | None = None) -> None:
         self.triangles = np.ascontiguousarray(boundary_triangles(tets), dtype=np.int64)
         corners = self.triangles.ravel()
         self._around = np.argsort(corners, kind="stable") // 3
         self._first = np.concatenate([[0], np.cumsum(np.bincount(corners, minlength=n_nodes))])
+        middles = np.zeros((0, 3), dtype=np.int64) if middles is None else middles
+        self._middles = middles[np.isin(middles[:, 0], corners)]
 
     def pressure(self, x: np.ndarray, force: np.ndarray) -> np.ndarray:
         """Contact pressure on each node, (n,), Pa, from positions x (n, 3) m and contact forces (n, 3) N."""
@@ -38,7 +42,22 @@ class PressedSurface:
         """Tributary area of each node that a force presses on, (n,), m^2; 0 at the others."""
         return self._pressed(x, force)[1]
 
+    def _spread(self, force: np.ndarray) -> np.ndarray:
+        """Spread forces (n, 3), N, as an even pressure would load the nodes of linear triangles.
+
+        An even pressure loads a face of a quadratic element at the middles of its edges alone (a third each), while the area
+        of its four triangles is a quarter by each middle and a twelfth by each corner: so a middle gives an eighth to each end.
+        """
+        if not len(self._middles):
+            return force
+        middle, given = self._middles[:, 0], 0.125 * force[self._middles[:, 0]]
+        out = force.copy()
+        out[middle] -= 2.0 * given
+        np.add.at(out, self._middles[:, 1], given)
+        np.add.at(out, self._middles[:, 2], given)
+        return out
+
     def _pressed(self, x: np.ndarray, force: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         pressure, area = np.empty(len(x)), np.empty(len(x))
-        kernels.contact_pressure(x, self.triangles, self._first, self._around, force, pressure, area)
+        kernels.contact_pressure(x, self.triangles, self._first, self._around, self._spread(force), pressure, area)
         return pressure, area
