@@ -268,7 +268,7 @@ def test_what_is_mixed_up_is_said(
     fs.simulate(ball, out="run", fps=100.0, quiet=True)
     Path("log.csv").write_text("time,Fx,Fy,Fz\n" + "".join(f"{0.01 * k},0,0,{k}\n" for k in range(9)))
     status, _, err = call("compare", "log.csv", "run")
-    assert status == 2 and "the run comes first, then the logs." in " ".join(err.split())
+    assert status == 2 and "The run comes first, then the logs." in " ".join(err.split())
     status, _, err = call("compare", "run", "log.csv", "--sensor", "bal")
     assert status == 2 and "sensor 'bal', which is asked for, is not in the run; did you mean 'ball'?" in " ".join(err.split())
     status, _, err = call("run", "run")
@@ -283,6 +283,8 @@ def test_nearest_and_meant() -> None:
     assert nearest("pos", ["position", "rotation"]) == "position"
     assert nearest("po", ["position", "rotation"]) is None
     assert nearest("add", ["add_soft", "add_rigid"]) is None  # two begin so
+    assert nearest("nothere.py", ["scene_over.py"]) is None  # the ending is all that they share
+    assert nearest("arm8.urdf", ["arm7.urdf", "quadruped.urdf"]) == "arm7.urdf"
     assert meant("tet-10", ["linear"], {"tet_10": "quadratic"}) == " did you mean 'quadratic'?"
     assert meant(3, ["linear"]) == ""
 
@@ -309,6 +311,12 @@ def wrong_things(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         "fit.toml": 'scene = "small_cube.py"\n[free]\nside = { between = [0.01, 0.02] }\n' + experiments,
         "value.toml": 'scene = "small_cube.py"\n[free]\nside = 0.01\n' + experiments,
         "unit.toml": 'scene = "small_cube.py"\n[free]\nside = { between = ["10mm", 0.02] }\n' + experiments,
+        "unread.toml": 'scene = "small_cube.py"\n[free]\nside = { between = [0.01, 0.02] }\n[[experiments]]\nname = "a"\n'
+        "readings = []\n",
+        "card.toml": '[markers]\ntip = ["x", "y", "z"]\n',
+        "markers.csv": "time,x,y,z\n" + "".join(f"{k / 10},0,0,{k}\n" for k in range(20)),
+        "test.csv": "strain,stress\n0,0\n1,1\n",
+        "one.csv": "engineering strain,engineering stress (MPa)\n0.1,0.2\n",
     }.items():
         (tmp_path / name).write_text(text, encoding="utf-8")
 
@@ -346,6 +354,26 @@ def wrong_things(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ("plot run --labels a,b", "2 labels are given for 1 run; give one for each"),
         ("render run --camera follow:zzz", "the frames have no such body; they have: cube."),
         ("solve log.csv", "log.csv is no HDF5 file; name an FCLib file (.hdf5)."),
+        ("solve log.csv --solver pgs:tol=3", "'tol' (did you mean 'tolerance'?)"),
+        ("run nothere.py", "'nothere.py' does not exist; there are "),
+        ("render run/frames.pvd", "run/frames.pvd is a file of the run run; give that folder."),
+        ("resume run/run.json", "run/run.json is a file of the run run; give that folder."),
+        ("compare log.csv run", "log.csv is a file; give the folder that a run wrote. The run comes first, then the logs."),
+        ("compare run markers.csv --card card.toml", "marker 'tip' is not in run, which has no markers."),
+        ("calibrate unread.toml", "experiments.1.readings is [], but must have at least 1 entry."),
+        ("render run --stills -1", "stills is -1; it must be 0 (no pictures, only the film) or more."),
+        ("render run --size 640", "--size is '640'; write WIDTHxHEIGHT in pixels, e.g. 1920x1080."),
+        ("render run --field tension", "has a field 'tension'; present are: "),
+        ("plot run --sensors cub", "'cub' is not known; did you mean 'cube'? There are: cube."),
+        ("plot run --out log.csv", "log.csv cannot be made (File exists); choose another folder."),
+        ("report run --out page.pdf", "the page page.pdf would be HTML; let its name end in .html."),
+        ("play small_cube.py --out run --no-open", "the output folder run exists; choose another by --out.\n"),
+        ("play", "for instance: femsim play soft_ball_gripping (see"),
+        ("reproduce cond --only fig77", "'fig77'; did you mean 'fig7'? there are I, fig6, II, fig7, III, fig8, IV, V, fig9, VI, fig10"),
+        ("fit-material test.csv", "column 'stress' has no unit; write one of Pa, kPa, MPa, N/mm2, GPa in parentheses"),
+        ("fit-material one.csv", "has 1 sample below"),
+        ("help", "there is no command 'help'; femsim --help lists the commands."),
+        ("export run", "there is no command 'export'; femsim run writes frames"),
     ],
 )
 def test_the_sentence_says_what_to_do(

@@ -27,7 +27,11 @@ def no_run(path: Path) -> str:
     if path.suffix == ".py" and path.is_file():
         return f"{path} is a scene, not the folder of a run; run it first: femsim run {path}"
     if path.is_file():
+        if (path.parent / "run.json").is_file():
+            return f"{path} is a file of the run {path.parent}; give that folder."
         return f"{path} is a file; give the folder that a run wrote."
+    if path.is_dir():
+        return f"{path} is not a run folder (it has no run.json); give the folder that a run wrote."
     return f"the run folder {path} does not exist; {_runs_near(path)}"
 
 

@@ -116,5 +116,5 @@ def unknown(what: str, name: str, allowed: Iterable[str]) -> str:
     """Sentence about a name that does not exist, with the nearest one."""
     allowed = list(allowed)
     near = difflib.get_close_matches(name, allowed, 1, 0.4)
-    hint = f" did you mean {near[0]!r}?" if near else ""
-    return f"{what} {name!r} is not known;{hint} there are: {', '.join(allowed) or 'none'}."
+    there = f"did you mean {near[0]!r}? There" if near else "there"
+    return f"{what} {name!r} is not known; {there} are: {', '.join(allowed) or 'none'}."

@@ -87,7 +87,7 @@ def plot_runs(
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise VizError(f"the plot folder {out} cannot be made ({error.strerror}); choose another with out=.") from error
+        raise VizError(f"the plot folder {out} cannot be made ({error.strerror}); choose another folder.") from error
 
     import matplotlib
 

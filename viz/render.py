@@ -318,7 +318,7 @@ def _made(folder: Path) -> Path:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise VizError(f"the picture folder {folder} cannot be made ({error.strerror}); choose another with out=.") from error
+        raise VizError(f"the picture folder {folder} cannot be made ({error.strerror}); choose another folder.") from error
     return folder
 
 
@@ -365,8 +365,10 @@ def _checked_options(size: tuple[int, int], fps: float, speed: float, every: int
         raise VizError(f"speed is {speed}; it must be 1e-6 to 1e6: 1 is real time, 0.1 ten times slower.")
     if every < 1:
         raise VizError(f"every is {every}; it must be 1 (all frames) or more.")
-    if stills < 0 or (stills == 0 and not film):
-        raise VizError(f"stills is {stills} and no film is asked for; ask for at least one still or a film.")
+    if stills < 0:
+        raise VizError(f"stills is {stills}; it must be 0 (no pictures, only the film) or more.")
+    if stills == 0 and not film:
+        raise VizError("stills is 0 and no film is asked for; ask for at least one still or a film.")
     return size[0] + size[0] % 2, size[1] + size[1] % 2
 
 

@@ -83,6 +83,8 @@ def write_report(
     if stills < 0:
         raise VizError(f"stills is {stills}; it must be 0 (no pictures) or more.")
     target = run_dir / "report.html" if out is None else Path(out)
+    if target.suffix.lower() not in (".html", ".htm"):
+        raise VizError(f"the page {target} would be HTML; let its name end in .html.")
     if not target.parent.is_dir() or target.is_dir():
         raise VizError(f"the page {target} cannot be written; give the name of a file in a folder that exists.")
     try:
@@ -127,7 +129,7 @@ def write_report(
     try:
         write_page(target, page(f"{name}: report of a run", body))
     except OSError as error:
-        raise VizError(f"the page {target} cannot be written ({error.strerror}); choose another with out=") from error
+        raise VizError(f"the page {target} cannot be written ({error.strerror}); choose another name.") from error
     return target
 
 

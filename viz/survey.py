@@ -241,8 +241,8 @@ class Survey:
             near = near or difflib.get_close_matches(field, present, 1, 0.3)
             raise VizError(
                 f"no soft body or rod of the run has a field {field!r}; "
-                + (f"did you mean {near[0]!r}? " if near else "")
-                + f"Present are: {', '.join(sorted(present)) or 'none'}."
+                + (f"did you mean {near[0]!r}? Present" if near else "present")
+                + f" are: {', '.join(sorted(present)) or 'none'}."
             )
         if not boxes:
             raise VizError("the frames show no body besides the floor; there is nothing to draw.")

@@ -71,7 +71,7 @@ def plot_sweep(folder: Path, out: Path | None = None, *, look: Look = DEFAULT_LO
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise VizError(f"the plot folder {out} cannot be made ({error.strerror}); choose another with out=.") from error
+        raise VizError(f"the plot folder {out} cannot be made ({error.strerror}); choose another folder.") from error
 
     import matplotlib
 

@@ -146,7 +146,8 @@ def register_solver(name: str, function: SolverFunction) -> None:
 
 def _near(name: str, known: Iterable[str]) -> str:
     """Return the name that may have been meant, as an end of a sentence; empty where none is close."""
-    close = get_close_matches(name, list(known), 1)
+    known = list(known)
+    close = get_close_matches(name, known, 1) or [full for full in known if len(name) > 2 and full.startswith(name)]
     return f" (did you mean {close[0]!r}?)" if close else ""
 
 

@@ -43,6 +43,10 @@ def nearest(name: str, options: Iterable[str]) -> str | None:
     """
     by_lower = {option.lower(): option for option in options}
     matches = difflib.get_close_matches(name.lower(), by_lower, n=1, cutoff=0.6)
+    stem, dot, ending = name.lower().rpartition(".")
+    if matches and dot and matches[0].endswith(dot + ending):  # that both end in .py does not make them alike
+        stems = {option.removesuffix(dot + ending): option for option in by_lower}
+        matches = [stems[near] for near in difflib.get_close_matches(stem, stems, n=1, cutoff=0.6)]
     begun = [option for option in by_lower if len(name) > 2 and option.startswith(name.lower())]
     if not matches and len(begun) == 1:  # pos for position
         matches = begun

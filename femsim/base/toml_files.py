@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 import types
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -121,6 +122,9 @@ def _where(place: Sequence[str | int]) -> str:
 def _said(entry: Any) -> str:
     """Say in our words what pydantic asks of a value."""
     message = str(entry["msg"]).removeprefix("Value error, ").strip().rstrip(".")
+    count = re.fullmatch(r"\w+ should have (at least|at most) (\d+) items? after validation, not \d+", message)
+    if count:
+        return f"must have {count[1]} {count[2]} {'entry' if count[2] == '1' else 'entries'}"
     return (
         message.replace("Input should be a valid", "must be a")
         .replace("Input should be", "must be")

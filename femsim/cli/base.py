@@ -36,8 +36,15 @@ _EXAMPLES = {
     "bench": "small",
     "solve": "problem.hdf5",
     "fit-material": "test.csv",
+    "play": "soft_ball_gripping",
     "reproduce": "cond --quick",
 } | dict.fromkeys(("render", "plot", "report", "view", "paraview", "resume", "repair"), "runs/soft")
+
+
+def _told(default: object) -> str | None:
+    """Default of an option as the help tells it; that nothing is given, and that a flag is not set, goes without saying."""
+    return None if default in (None, (), "") or default is False else str(default)
+
 
 app = App(
     name="femsim",
@@ -46,6 +53,7 @@ app = App(
     help_epilogue="Exit status: 0 converged, 2 wrong input, 3 some step did not converge or the run is wrong, 130 interrupted, "
     "1 a bug.",
     suppress_keyboard_interrupt=False,
+    default_parameter=Parameter(show_default=_told),
 )
 
 
@@ -193,6 +201,8 @@ OTHER_WORDS = {
     **dict.fromkeys(("optimize", "optimise", "identify", "fit"), "femsim calibrate FILE fits parameters to logs"),
     **dict.fromkeys(("continue", "restart"), "femsim resume RUN goes on with a run"),
     **dict.fromkeys(("check", "diagnose", "test"), "femsim doctor says what works on this machine"),
+    **dict.fromkeys(("export", "convert", "save"), "femsim run writes frames that ParaView opens and tables (CSV)"),
+    "help": "femsim --help lists the commands",
 }
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from cyclopts import Parameter, Token
+from cyclopts import Parameter
 
 from femsim.base.errors import InputError
 from femsim.base.status import NOT_CONVERGED, OK
@@ -21,16 +21,12 @@ if TYPE_CHECKING:
     from viz import Look
 
 
-def _size(kind: object, tokens: Sequence[Token]) -> tuple[int, int]:
+def _pixels(text: str) -> tuple[int, int]:
     """Read WIDTHxHEIGHT."""
-    text = tokens[0].value
-    numbers = [int(word) for word in text.lower().replace("×", "x").split("x") if word.isdecimal()]
-    if len(numbers) != 2 or len(text.lower().replace("×", "x").split("x")) != 2:
-        raise ValueError(f"{text!r} is no size; write WIDTHxHEIGHT in pixels, e.g. 1920x1080")
-    return numbers[0], numbers[1]
-
-
-Size = Annotated[tuple[int, int], Parameter(converter=_size, n_tokens=1)]
+    words = text.lower().replace("×", "x").split("x")
+    if len(words) != 2 or not all(word.isdecimal() for word in words):
+        raise InputError(f"--size is {text!r}; write WIDTHxHEIGHT in pixels, e.g. 1920x1080.")
+    return int(words[0]), int(words[1])
 
 
 @app.command
@@ -41,7 +37,7 @@ def render(
     out: Path | None = None,
     speed: float = 1.0,
     fps: float = 25.0,
-    size: Size = (1280, 960),
+    size: str = "1280x960",
     every: Whole = 1,
     stills: Whole = 5,
     field: str | None = None,
@@ -106,7 +102,7 @@ def render(
             out=out,
             speed=speed,
             fps=fps,
-            size=size,
+            size=_pixels(size),
             every=every,
             stills=stills,
             field=field,
@@ -323,7 +319,7 @@ def view(
     Parameters
     ----------
     target
-        Run folder, or scene file (.py): that is run into a new folder and shown from its first frame on.
+        Run folder, or a scene as for femsim run: that is run into a new folder and shown from its first frame on.
     set_
         NAME=VALUE: a parameter of the scene; may be given several times.
     out
@@ -338,12 +334,13 @@ def view(
         Open the page in this machine's browser.
     """
     from femsim.base.signals import interruptible
+    from femsim.scene.scene_file import list_scenes
     from viz import view_run
     from viz.scene_page import import_viser
 
     import_viser()  # before a scene is run for nothing
     running = None
-    if target.suffix == ".py":
+    if target.suffix == ".py" or (not target.exists() and str(target) in [file.stem for file in list_scenes()]):
         folder, running = _start(target, set_, out)
         if running.poll() not in (None, OK, NOT_CONVERGED):
             return running.returncode
@@ -444,6 +441,8 @@ def play(
     from viz.scene_page import import_viser
 
     import_viser()  # before a scene is built for nothing
+    if out is not None and out.exists():
+        raise InputError(f"the output folder {out} exists; choose another by --out.")
     built = load_scene(find_scene(scene), **read_assignments(set_))
     with interruptible() as interrupted:
         run = play_scene(

@@ -50,7 +50,7 @@ def run(
     Parameters
     ----------
     scene
-        Scene file.
+        Scene file (.py), or the name of one that comes with femsim.
     set_
         NAME=VALUE: a parameter of the scene (see 'femsim describe SCENE'); may be given several times.
     solver
@@ -354,14 +354,18 @@ def fit_material(
         or with others pulled at other rates. The law is then the first of --law, or ogden_1.
     also
         Further tests of the same material, for --prony; may be given several times.
-    min_strain, max_strain
-        Engineering strains between which samples are used.
+    min_strain
+        Least engineering strain of the samples that are used.
+    max_strain
+        Largest.
     plot
         Picture (.png, .svg, .pdf). Default NAME_OF_TEST_fit.png here.
     out
         Material card (.toml) of the best law.
-    poisson_ratio, density
-        Of the card: a tensile test does not tell them; density in kg/m3.
+    poisson_ratio
+        Of the card; a tensile test does not tell it.
+    density
+        Of the card, in kg/m3.
     """
     from femsim.studies.material_fit.card import write_card
     from femsim.studies.material_fit.fit import FIT_LAWS, fit_material

@@ -11,6 +11,7 @@ from femsim.run.folder import hold_folder, refuse_busy
 from foreign.text import read_json
 from viz import repair_frames
 from viz.ending import how_it_ended
+from viz.files import no_run
 
 
 def repair(folder: str | Path) -> list[str]:
@@ -33,7 +34,7 @@ def repair(folder: str | Path) -> list[str]:
     """
     folder = Path(folder)
     if not (folder / "run.json").is_file():
-        raise InputError(f"{folder} is not a run folder (it has no run.json); give the folder that 'femsim run' wrote.")
+        raise InputError(no_run(folder))
     refuse_busy(folder)
     info = _read_info(folder / "run.json")
     status, message = ("", "") if info is None else how_it_ended(folder, info)  # before the lock, which looks like a run at work

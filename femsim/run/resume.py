@@ -29,6 +29,7 @@ from femsim.scene.scene import Scene
 from femsim.scene.scene_file import load_scene, scene_parameters
 from foreign.text import read_json
 from viz import VizError, open_frames
+from viz.files import no_run
 
 #: Parts of run.json without which no run goes on.
 _SECTIONS = ("call", "scene", "settings", "solver", "parameters")
@@ -104,7 +105,7 @@ def resume(
 def _read_info(folder: Path) -> dict[str, Any]:
     """run.json of a run that can go on; InputError where there is none."""
     if not (folder / "run.json").is_file():
-        raise InputError(f"{folder} is not a run folder (it has no run.json); give the folder that 'femsim run' wrote.")
+        raise InputError(no_run(folder))
     try:
         info = read_json(folder / "run.json")
     except (OSError, ValueError) as error:

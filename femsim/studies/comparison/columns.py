@@ -140,7 +140,7 @@ def only_sensor(path: Path, sensors: Sequence[str]) -> str:
         return sensors[0] if sensors else "log"
     raise InputError(
         f"the run has the sensors {', '.join(sensors)}, and nothing says which of them the log {path} belongs to; name one as "
-        "'sensor' in the card, or by --sensor."
+        "'sensor' in the card, or by --sensor (femsim plot: --sensors)."
     )
 
 

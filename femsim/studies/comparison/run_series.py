@@ -17,6 +17,7 @@ from femsim.studies.comparison.columns import WRENCH_AXES
 from femsim.studies.comparison.log import LEAST_SAMPLES, Log
 from foreign.text import read_json
 from viz.ending import how_it_ended
+from viz.files import no_run
 
 #: Numbers whose squares are far below the largest that there are.
 _LARGEST = 1e100
@@ -62,7 +63,8 @@ class RunSeries:
             return np.column_stack([self.columns[f"{sensor}_{c.name}"] for c in log.channels])
         missing = [c.group for c in log.channels if c.group not in self.markers]
         if missing:
-            raise InputError(f"marker {missing[0]!r} is not in {self.name}{did_you_mean(missing[0], self.markers)}")
+            there = did_you_mean(missing[0], self.markers) if self.markers else ", which has no markers."
+            raise InputError(f"marker {missing[0]!r} is not in {self.name}{there}")
         return np.column_stack([self.columns[c.name.replace(".", "_")] for c in log.channels])
 
     def sensor_of(self, log: Log) -> str:
@@ -100,8 +102,7 @@ def read_run(run: Run | RunSeries | str | Path) -> RunSeries:
         return _checked(name, time, columns, run.info, [])
     folder = Path(run)
     if not folder.is_dir() or not (folder / "run.json").is_file():
-        logs = "; the run comes first, then the logs" if folder.is_file() else ""
-        raise InputError(f"{folder} is not a run folder (it has no run.json); give the folder that 'femsim run' wrote{logs}.")
+        raise InputError(no_run(folder) + (" The run comes first, then the logs." if folder.is_file() else ""))
     try:
         info = read_json(folder / "run.json")
         status = str(info["status"])

@@ -17,7 +17,7 @@ from foreign.text import read_text
 
 #: Samples that a test must have; larger numbers, and longer names of columns, are none of a tensile test.
 LEAST_SAMPLES, _LARGEST, _LONGEST_TITLE = 2, 1e15, 200
-_MODULUS = {"pa": 1.0, "kpa": 1e3, "mpa": 1e6, "n/mm2": 1e6, "gpa": 1e9}
+_MODULUS = {"Pa": 1.0, "kPa": 1e3, "MPa": 1e6, "N/mm2": 1e6, "GPa": 1e9}
 _RATIO = {"": 1.0, "1": 1.0, "-": 1.0, "mm/mm": 1.0, "m/m": 1.0, "%": 0.01}
 _TIME = {"s": 1.0, "ms": 1e-3, "min": 60.0}
 _STRAINS = ("engineering strain", "nominal strain", "stretch", "strain")
@@ -95,7 +95,7 @@ def read_tensile_test(path: str | Path) -> TensileTest:
     data = np.array(values, dtype=np.float64).reshape(-1, 2)
     if len(data) < LEAST_SAMPLES:
         raise InputError(
-            f"{path}: the tensile test has {len(data)} samples below its names; at least {LEAST_SAMPLES} are needed."
+            f"{path}: the tensile test has {len(data)} sample{'s' * (len(data) != 1)} below its names; at least {LEAST_SAMPLES} are needed."
         )
     stretch = factor_x * data[:, 0] + (0.0 if _plain_title(titles[x]) == "stretch" else 1.0)
     if len(stretch) and stretch.min() <= 0.0:
@@ -148,7 +148,9 @@ def _plain_title(title: str) -> str:
 def _unit(path: Path, title: str, known: dict[str, float]) -> float:
     found = re.search(r"\((.*)\)", title)
     unit = (found.group(1) if found else "").strip()
-    if unit.lower() not in known:
+    factors = {name.lower(): factor for name, factor in known.items()}
+    if unit.lower() not in factors:
+        has = f"the unit {unit!r}" if unit else "no unit"
         allowed = ", ".join(name for name in known if name)
-        raise InputError(f"{path}: column {title!r} has unit {unit!r}; allowed are {allowed} in parentheses behind the name.")
-    return known[unit.lower()]
+        raise InputError(f"{path}: column {title!r} has {has}; write one of {allowed} in parentheses behind the name.")
+    return factors[unit.lower()]

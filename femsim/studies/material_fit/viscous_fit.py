@@ -165,7 +165,7 @@ def fit_viscous(
     if law not in FITS:
         raise InputError(f"law {law!r} cannot be fitted{did_you_mean(law, FIT_LAWS)}")
     if not 1 <= terms <= 5:
-        raise InputError(f"terms is {terms!r}; allowed is 1 to 5.")
+        raise InputError(f"{terms!r} Prony terms are asked for; allowed are 1 to 5.")
     _check_that_they_tell(read)
     used = [(test.stretch - 1.0 >= min_strain) & (test.stretch - 1.0 <= max_strain) for test in read]
     stretch = np.concatenate([test.stretch[u] for test, u in zip(read, used, strict=True)])

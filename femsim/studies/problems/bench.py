@@ -336,11 +336,11 @@ def _chosen_steps(scene: Scene, path: Path, steps: Sequence[int] | None) -> list
 def new_folder(folder: Path) -> Path:
     """Make the folder of the results, which must not exist."""
     if folder.exists():
-        raise InputError(f"the output folder {folder} exists; choose another by out.")
+        raise InputError(f"the output folder {folder} exists; choose another by --out.")
     try:
         folder.mkdir(parents=True)
     except OSError as error:
-        raise InputError(f"the output folder {folder} cannot be made ({error.strerror}); choose another by out.") from error
+        raise InputError(f"the output folder {folder} cannot be made ({error.strerror}); choose another by --out.") from error
     return folder
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from femsim.base.errors import InputError, did_you_mean
+from femsim.base.errors import InputError, did_you_mean, meant
 from femsim.base.files import replacing, write_json
 from femsim.base.place import ROOT
 from femsim.base.versions import machine, versions
@@ -145,7 +145,7 @@ def _check(names: Sequence[str], size: str, only: Sequence[str], data: str | Pat
         raise InputError(f"size is {size!r}; allowed are 'full', 'quick' and 'tiny'.")
     for name in only:
         if name not in names:
-            raise InputError(f"there is no table or figure {name!r}{did_you_mean(name, names)} Allowed are {', '.join(names)}.")
+            raise InputError(f"there is no table or figure {name!r};{meant(name, names)} there are {', '.join(names)}.")
     if data is not None and not (Path(data) / PUBLISHED_FILE).is_file():
         raise InputError(f"folder of data {data} has no file {PUBLISHED_FILE}; give the folder that holds it.")
 
