@@ -7,7 +7,7 @@ import scipy.sparse as sp
 
 from contact import jacobian_kernels as kernels
 
-_ROWS = sp.csr_matrix((1, 1))
+_ROWS, _COLUMNS = sp.csr_matrix((1, 1)), sp.csc_matrix((1, 1))
 
 
 def compressed_rows(indptr: np.ndarray, indices: np.ndarray, data: np.ndarray, n: int) -> sp.csr_matrix:
@@ -18,6 +18,14 @@ def compressed_rows(indptr: np.ndarray, indices: np.ndarray, data: np.ndarray, n
     out = object.__new__(sp.csr_matrix)
     out.__dict__.update(_ROWS.__dict__)
     out.indptr, out.indices, out.data, out._shape = indptr, indices, data, (len(indptr) - 1, n)
+    return out
+
+
+def compressed_columns(indptr: np.ndarray, indices: np.ndarray, data: np.ndarray, n: int) -> sp.csc_matrix:
+    """Matrix (n, len(indptr) - 1) of these arrays, which it keeps; see :func:`compressed_rows`."""
+    out = object.__new__(sp.csc_matrix)
+    out.__dict__.update(_COLUMNS.__dict__)
+    out.indptr, out.indices, out.data, out._shape = indptr, indices, data, (n, len(indptr) - 1)
     return out
 
 

@@ -120,6 +120,85 @@ def times(masses: Masses, x: np.ndarray, out: np.ndarray) -> None:
 
 
 @njit(cache=True)
+def between_rows(
+    masses: Masses, indptr: np.ndarray, indices: np.ndarray, data: np.ndarray, rows: np.ndarray, work: np.ndarray, out: np.ndarray
+) -> None:
+    """Fill G M^-1 G^T of some rows of G, (p, p), exactly symmetric; ``work`` (n,) is scratch, 0 before and after."""
+    for i in range(rows.shape[0]):
+        for fill in (True, False):
+            for at in range(indptr[rows[i]], indptr[rows[i] + 1]):
+                k = masses.block[indices[at]]
+                first, size = masses.first[k], masses.first[k + 1] - masses.first[k]
+                own = masses.start[k] + masses.place[indices[at]] * size
+                for c in range(size):
+                    if fill:
+                        work[masses.rows[first + c]] += data[at] * masses.inverse[own + c]
+                    else:
+                        work[masses.rows[first + c]] = 0.0
+            if not fill:
+                continue
+            for j in range(i + 1):
+                total = 0.0
+                for at in range(indptr[rows[j]], indptr[rows[j] + 1]):
+                    total += data[at] * work[indices[at]]
+                out[i, j] = out[j, i] = total
+
+
+@njit(cache=True)
+def merge(masses: Masses, set_of: np.ndarray, ptr: np.ndarray, members: np.ndarray) -> Masses:
+    """Return the same inverse with one block for all rows of v of each set, after those that are in none.
+
+    Parameters
+    ----------
+    masses : Masses
+        Its blocks belong to one set or none each.
+    set_of : ndarray of int64, (n,)
+        Set of each row of v; -1 for none.
+    ptr, members : ndarray of int64, (sets + 1,) and (k,)
+        Rows of v by sets.
+    """
+    n, sets, count, entries = set_of.shape[0], ptr.shape[0] - 1, 0, 0
+    for k in range(masses.first.shape[0] - 1):
+        if set_of[masses.rows[masses.first[k]]] < 0:
+            count += 1
+            entries += (masses.first[k + 1] - masses.first[k]) ** 2
+    for s in range(sets):
+        entries += (ptr[s + 1] - ptr[s]) ** 2
+    out = Masses(
+        np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64), np.zeros(count + sets + 1, dtype=np.int64),
+        np.empty(n, dtype=np.int64), np.zeros(count + sets + 1, dtype=np.int64), np.zeros(entries),
+    )  # fmt: skip
+    count = 0
+    for k in range(masses.first.shape[0] - 1):
+        first, size = masses.first[k], masses.first[k + 1] - masses.first[k]
+        if set_of[masses.rows[first]] >= 0:
+            continue
+        for c in range(size):
+            row = masses.rows[first + c]
+            out.rows[out.first[count] + c], out.block[row], out.place[row] = row, count, c
+        for c in range(size * size):
+            out.inverse[out.start[count] + c] = masses.inverse[masses.start[k] + c]
+        out.first[count + 1], out.start[count + 1] = out.first[count] + size, out.start[count] + size * size
+        count += 1
+    for s in range(sets):
+        size = ptr[s + 1] - ptr[s]
+        for c in range(size):
+            row = members[ptr[s] + c]
+            out.rows[out.first[count] + c], out.block[row], out.place[row] = row, count, c
+        out.first[count + 1], out.start[count + 1] = out.first[count] + size, out.start[count] + size * size
+        count += 1
+    for s in range(sets):
+        for c in range(ptr[s], ptr[s + 1]):
+            row = members[c]
+            k = masses.block[row]
+            first, size = masses.first[k], masses.first[k + 1] - masses.first[k]
+            for i in range(size):
+                to = out.start[out.block[row]] + out.place[row] * (ptr[s + 1] - ptr[s]) + out.place[masses.rows[first + i]]
+                out.inverse[to] = masses.inverse[masses.start[k] + masses.place[row] * size + i]
+    return out
+
+
+@njit(cache=True)
 def times_blocks(W: BlockRows, x: np.ndarray, out: np.ndarray) -> None:
     """Fill out = W x, (rows, 3)."""
     for i in range(out.shape[0]):

@@ -13,82 +13,29 @@ equality                x = x0 + Z y, Z a basis of what all equalities allow
 
 Departure from papers/003 (Alg. 1), which keeps equalities as rows of a saddle point with a penalty of 1e-9: in y they hold to
 rounding whatever a solver does, those that repeat others need no regularisation, and solvers that factorize A or walk over its
-rows gain them as well. Z is made of one dense block for each set of bodies that equalities join, orthonormal in the norm of
-diag(A), by a complete orthogonal decomposition; so a chain of many hundred bodies is dear. Forces of equalities are those of
-least norm.
+rows gain them as well. Z (``contact.equalities``) is made of one dense block for each set of bodies that equalities join; so a
+chain of many hundred bodies is dear. Forces of equalities are those of least norm.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
-import scipy.linalg as sl
 import scipy.sparse as sp
-from scipy.sparse.csgraph import connected_components
 
+from contact import equality_kernels as kernels
+from contact.compressed import compressed_columns, compressed_rows
+from contact.equalities import NOTHING, Equalities
+from contact.jacobian_kernels import gather, scatter
 from contact.problem import ContactProblem, Group
 from contact.rows import Rows, make_rows
 
-#: Rows of a set that depend on others to this part of the largest are redundant; row lengths are 1.
-_RANK = 1e-10
-#: Rows of J, and columns, of which a reduction leaves this part of their length are zero: nothing can move along them.
-_NOTHING = 1e-12
 #: Equalities contradict each other where what the best velocity leaves of them is more than this part of the speeds that they
 #: ask for, and of all speeds in the problem.
 _BROKEN, _LEAST_BROKEN = 1e-2, 1e-3
 #: Coefficient of the contact that stands for a motor.
 _MOTOR_FRICTION = 1.0
-
-
-@dataclass(frozen=True)
-class _Joined:
-    """Columns of x that equalities join, (k,), and what follows from the decomposition of the equalities E among them.
-
-    With D the weight of the columns, 1 / sqrt(diag A), rows of E D are made of length 1.
-
-    Attributes
-    ----------
-    columns, rows : ndarray of int
-        Columns of x, and equalities.
-    basis : ndarray, (k, k - rank)
-        D times an orthonormal basis of what the rows allow.
-    solve, push : callable
-        Least x with E x = given, in the norm D^-1, and the least row forces, each by its length, for a force on the columns.
-    """
-
-    columns: np.ndarray
-    rows: np.ndarray
-    basis: np.ndarray
-    solve: Callable[[np.ndarray], np.ndarray]
-    push: Callable[[np.ndarray], np.ndarray]
-
-
-def _decompose(columns: np.ndarray, rows: np.ndarray, E: np.ndarray, scale: np.ndarray) -> _Joined:
-    """Decompose the equalities E (rows, columns) of one set."""
-    M = E * scale
-    length = 1.0 / np.linalg.norm(M, axis=1)
-    M *= length[:, None]
-    Q, R, order = sl.qr(M.T, pivoting=True)
-    sizes = np.abs(R.diagonal())
-    r = int((sizes > _RANK * sizes[0]).sum())
-    own, left = Q[:, :r], R[:r].T  # M = P left own^T
-    free = Q[:, r:]
-    free[np.linalg.norm(free, axis=1) <= _NOTHING] = 0.0  # columns that the rows hold fast
-    inner, upper = sl.qr(left, mode="economic")
-
-    def solve(given: np.ndarray) -> np.ndarray:
-        z = sl.solve_triangular(upper, inner.T @ (length * given)[order])
-        return np.asarray(scale * (own @ z))
-
-    def push(force: np.ndarray) -> np.ndarray:
-        lam = np.empty(len(order))
-        lam[order] = inner @ sl.solve_triangular(upper, own.T @ (scale * force), trans=1)
-        return np.asarray(length * lam)
-
-    return _Joined(columns, rows, scale[:, None] * free, solve, push)
 
 
 class Reduction:
@@ -112,7 +59,7 @@ class Reduction:
             raise ValueError("the problem has neither rows nor soft contacts")
         rows, n = problem.rows or make_rows(sp.csr_matrix((0, problem.n))), problem.n
         self.problem, self.rows = problem, rows
-        acts = np.diff(rows.G.indptr) > 0  # a row without entries moves nothing
+        self._acts = acts = np.diff(rows.G.indptr) > 0  # a row without entries moves nothing
         below, above = np.isfinite(rows.low), np.isfinite(rows.high)
         self._given = below & above & (rows.low == rows.high)
         self._equal = np.flatnonzero(acts & ~below & ~above)
@@ -129,6 +76,7 @@ class Reduction:
         #: contacts that are soft
         self._soft = np.zeros(0, dtype=np.int64) if problem.softness is None else np.flatnonzero(problem.softness.any(axis=1))
         self._extended = self._extend(n, soft)
+        self._joined = self._equalities()
         self.reduced = self._reduce(n)
 
     # ------------------------------------------------------------------ x = (v, a)
@@ -189,50 +137,48 @@ class Reduction:
         )
         return matrix, giving
 
-    @cached_property
-    def joined(self) -> list[_Joined]:
-        """Sets of columns that equalities join; all velocities of a node, a link or a body belong to one set.
-
-        Else a contact on a body would act on several groups of the reduced problem, where solvers know at most two.
-        """
+    def _equalities(self) -> Equalities | None:
+        """Eliminate the equalities; None where there are none."""
         A, _, _, E = self._extended
-        N = A.shape[0]
-        if not len(self._equal):
-            return []
-        node = np.arange(N)
-        for group in self.problem.groups:
-            index = np.arange(group.stop - group.start)
-            node[group.start : group.stop] = group.start + (index - index % group.stride if group.stride else 0)
-        p = E.shape[0]
-        entries = E.tocoo()
-        links = sp.csr_matrix((np.ones(entries.nnz), (entries.row, p + node[entries.col])), shape=(p + N, p + N))
-        _, label = connected_components(links, directed=False)
-        of_row, of_column = label[:p], label[p + node]
-        scale = 1.0 / np.sqrt(A.diagonal())
-        found = []
-        for one in dict.fromkeys(of_row.tolist()):
-            rows, columns = np.flatnonzero(of_row == one), np.flatnonzero(of_column == one)
-            found.append(_decompose(columns, rows, E[rows][:, columns].toarray(), scale[columns]))
-        return found
+        if not E.shape[0]:
+            return None
+        return Equalities(E, _nodes(self.problem.groups, A.shape[0]), 1.0 / np.sqrt(self._diagonal), self._given_offset)
+
+    @cached_property
+    def _diagonal(self) -> np.ndarray:
+        """Diagonal of the matrix of x, (N,)."""
+        A = self._extended[0]
+        return self.problem.diagonal if A is self.problem.A else np.asarray(A.diagonal())
 
     @cached_property
     def contradicting(self) -> np.ndarray:
         """Rows, (k,) int, of equalities that no velocities satisfy together, as of a body held at two places that part."""
-        A, b, _, E = self._extended
-        equal = self.rows.is_equality & ~self._given
-        broken, asked = np.where(equal, np.abs(self.rows.offset), 0.0), np.abs(self.rows.offset)
-        speeds = np.abs(b) / A.diagonal()
-        broken[self._equal] = np.abs(self.repeated[self._equal])
-        asked[self._equal] = abs(E) @ (np.abs(self._x0) + speeds) + np.abs(self._given_offset)
-        least = _LEAST_BROKEN * max(float(speeds.max(initial=0.0)), float(np.abs(self.rows.offset).max(initial=0.0)))
+        rows, b = self.rows, self._extended[1]
+        broken = np.abs(self.repeated)
+        idle = np.flatnonzero(~self._acts & rows.is_equality)
+        broken[idle] = np.abs(rows.offset[idle])
+        speeds = np.abs(b) / self._diagonal
+        least = _LEAST_BROKEN * max(float(speeds.max(initial=0.0)), float(np.abs(rows.offset).max(initial=0.0)))
+        if not (broken > least).any():
+            return np.zeros(0, dtype=np.int64)
+        asked = np.abs(rows.offset)
+        asked[self._equal] = abs(self._extended[3]) @ (np.abs(self._x0) + speeds) + np.abs(self._given_offset)
         return np.flatnonzero((broken > _BROKEN * asked) & (broken > least))
+
+    @cached_property
+    def _left(self) -> np.ndarray:
+        """What the particular velocities leave of the equalities."""
+        E = self._extended[3]
+        out = np.empty(E.shape[0])
+        gather(E.indptr, E.indices, E.data, self._x0, out)
+        return out + self._given_offset
 
     @cached_property
     def repeated(self) -> np.ndarray:
         """What no velocities change of the rows' velocities, (p,): where equalities that repeat others ask for something else."""
-        _, _, _, E = self._extended
         left = np.zeros(self.rows.n_rows)
-        left[self._equal] = E @ self._x0 + self._given_offset
+        if self._joined is not None:
+            left[self._equal] = self._left
         return left
 
     def rows_of(self, contacts: np.ndarray) -> np.ndarray:
@@ -244,72 +190,69 @@ class Reduction:
 
     def _reduce(self, n: int) -> ContactProblem:
         A, b, J, _ = self._extended
-        N, dt = A.shape[0], self.problem.dt
-        taken = np.zeros(N, dtype=np.bool_)
-        for one in self.joined:
-            taken[one.columns] = True
+        N, dt, joined = A.shape[0], self.problem.dt, self._joined
         groups: list[Group] = []
-        blocks: list[tuple[np.ndarray, np.ndarray]] = []  # columns of x and their basis; empty: they are kept
 
         def add(name: str, size: int, kind: str) -> None:
             start = groups[-1].stop if groups else 0
             if size:
                 groups.append(Group(name, start, start + size, kind))  # type: ignore[arg-type]
 
-        kept: list[np.ndarray] = []
+        kept = np.ones(N, dtype=np.bool_) if joined is None else joined.kept
         for group in self.problem.groups:
-            free = group.start + np.flatnonzero(~taken[group.start : group.stop])
-            kept.append(free)
-            add(group.name, len(free), group.kind)
-        own, more = n + np.flatnonzero(~taken[n:]), 3 * len(self._soft)
-        kept.append(own)
-        add("rows", len(own) - more, "generalized")
+            add(group.name, int(np.count_nonzero(kept[group.start : group.stop])), group.kind)
+        more = 3 * len(self._soft)
+        add("rows", int(np.count_nonzero(kept[n:])) - more, "generalized")
         add("soft contacts", more, "nodes")  # each by itself, like a node; nothing joins them
-        for k, one in enumerate(self.joined):
-            blocks.append((one.columns, one.basis))
-            add(f"joined {k}", one.basis.shape[1], "generalized")
-        stays = np.concatenate(kept).astype(np.int64)
-        self._x0 = np.zeros(N)
-        for one in self.joined:
-            self._x0[one.columns] = one.solve(-self._given_offset[one.rows])
-        self._Z = _basis(N, stays, blocks)
-        basis, prescribed = self._Z, self.problem.b_prescribed
-        if prescribed is not None:
-            prescribed = basis.T @ np.concatenate([prescribed, np.zeros(N - n)])
-        if self.joined:
-            b = b - A @ self._x0
-            A = basis.T @ A @ basis
-            A = sp.csc_matrix(0.5 * (A + A.T))
-            phi = self._phi + (J @ self._x0).reshape(-1, 3)
-            J = _cleaned(J, sp.csr_matrix(J @ basis), 1.0 / np.sqrt(self._extended[0].diagonal()))
+        prescribed, phi = self.problem.b_prescribed, self._phi
+        if prescribed is not None and N > n:
+            prescribed = np.concatenate([prescribed, np.zeros(N - n)])
+        if joined is None:
+            self._x0 = np.zeros(N)
         else:
-            A, J, phi = sp.csc_matrix(A[:, stays][stays]), sp.csr_matrix(J[:, stays]), self._phi
-        b = np.asarray(basis.T @ b)
+            self._x0, basis = joined.x0, joined.basis
+            for k, width in enumerate(basis.width.tolist()):
+                add(f"joined {k}", width, "generalized")
+            size = groups[-1].stop if groups else 0
+            if not A.has_sorted_indices:
+                A = A.sorted_indices()
+            if self._x0.any():
+                b, along = b - A @ self._x0, np.empty(J.shape[0])
+                gather(J.indptr, J.indices, J.data, self._x0, along)
+                phi = phi + along.reshape(-1, 3)
+            A = compressed_columns(*kernels.project(A.indptr, A.indices, A.data, basis, size), size)
+            scale = 1.0 / np.sqrt(self._diagonal)
+            J = compressed_rows(*kernels.project_rows(J.indptr, J.indices, J.data, basis, scale, NOTHING), size)
+            b = self._shortened(b, size)
+            prescribed = None if prescribed is None else self._shortened(prescribed, size)
         if not len(b):  # nothing can move: one velocity that no contact feels
             A, b, J = sp.csc_matrix(np.eye(1)), np.zeros(1), sp.csr_matrix((J.shape[0], 1))
-            self._Z = sp.csr_matrix((N, 1))
             prescribed = None
             add("nothing", 1, "generalized")
-        A.sort_indices()
-        J.sort_indices()
         return ContactProblem(A, b, J, np.ascontiguousarray(phi), self._friction, dt, tuple(groups), prescribed)
+
+    def _shortened(self, x: np.ndarray, size: int) -> np.ndarray:
+        """Z^T x, (size,)."""
+        if self._joined is None:
+            return x
+        out = np.empty(size)
+        kernels.shorten(self._joined.basis, np.ascontiguousarray(x), out)
+        return out
 
     # ------------------------------------------------------------------ the way between them
 
     def shorten(self, v: np.ndarray, lam: np.ndarray) -> np.ndarray:
-        """Return y of velocities v, (n,), the nearest ones that equalities allow.
+        """Return y of velocities v, (n,), for those of x that eliminate no row the nearest ones that equalities allow.
 
         Unknowns of rows start at zero, those of soft contacts where their forces lam, (nc, 3), N, push them.
         """
         x = np.concatenate([v, np.zeros(len(self._x0) - len(v))]) - self._x0
         if self.problem.softness is not None:
             x[len(x) - 3 * len(self._soft) :] = (self.problem.softness * lam.reshape(-1, 3))[self._soft].ravel()
-        if not self.joined:
-            return np.asarray(self._Z.T @ x)
-        weight = self._extended[0].diagonal()
-        for one in self.joined:  # basis^T D^-2 basis is the identity
-            x[one.columns] *= weight[one.columns]
-        return np.asarray(self._Z.T @ x)
+        if self._joined is not None:  # basis^T D^-2 basis is the identity
+            x = np.where(self._joined.free, np.where(self._joined.kept, x, self._diagonal * x), 0.0)
+        y = self._shortened(x, self.reduced.n)
+        return y if len(y) == self.reduced.n else np.zeros(self.reduced.n)
 
     def contacts(self, lam: np.ndarray, row_forces: np.ndarray) -> np.ndarray:
         """Contact forces of the reduced problem, (k, 3), N, from those of contacts (nc, 3) and rows (p,)."""
@@ -326,17 +269,35 @@ class Reduction:
         """Velocities (n,), contact forces (nc, 3) and row forces (p,) of an answer of the reduced problem."""
         n, nc, nl = self.problem.n, self.problem.n_contacts, len(self._limits)
         lam = lam.reshape(-1, 3)
-        x = self._x0 + self._Z @ y
+        x = self._x0.copy()
+        if self._joined is None:
+            x += y[: len(x)]
+        else:
+            kernels.expand(self._joined.basis, y, x)
         forces = self._shift.copy()
         forces[self._equal] = 0.0
         forces[self._limits] += self._sense[self._limits] * lam[nc : nc + nl, 0]
         forces[self._motors] += np.clip(lam[nc + nl :, 1], -self._half, self._half)
-        if self.joined:
+        if self._joined is not None:
             A, b, J, _ = self._extended
-            lacking = A @ x - b - J.T @ lam.ravel()
-            for one in self.joined:
-                forces[self._equal[one.rows]] = one.push(lacking[one.columns])
+            pushed = np.empty(len(x))
+            scatter(J.indptr, J.indices, J.data, lam.ravel(), pushed)
+            forces[self._equal] = self._joined.forces(A @ x - b - pushed)
         return x[:n], lam[:nc], forces
+
+
+@lru_cache(maxsize=16)
+def _nodes(groups: tuple[Group, ...], N: int) -> np.ndarray:
+    """First column of the node, link or body of each of N columns, those behind the groups by themselves; nobody writes to them.
+
+    All velocities of one belong to one set: else a contact on a body would act on several groups of the reduced problem, where
+    solvers know at most two.
+    """
+    node = np.arange(N)
+    for group in groups:
+        index = np.arange(group.stop - group.start)
+        node[group.start : group.stop] = group.start + (index - index % group.stride if group.stride else 0)
+    return node
 
 
 def _of_idle_rows(rows: Rows) -> np.ndarray:
@@ -345,26 +306,3 @@ def _of_idle_rows(rows: Rows) -> np.ndarray:
     soft = rows.softness > 0
     pulled[soft] = -rows.offset[soft] / rows.softness[soft]
     return np.asarray(np.clip(np.where(np.isfinite(pulled), pulled, 0.0), rows.low, rows.high))
-
-
-def _basis(N: int, stays: np.ndarray, blocks: list[tuple[np.ndarray, np.ndarray]]) -> sp.csr_matrix:
-    """Z: ones for the columns that stay, then a dense block for each set of joined ones."""
-    rows, columns, values, at = [stays], [np.arange(len(stays))], [np.ones(len(stays))], len(stays)
-    for own, basis in blocks:
-        k, m = basis.shape
-        rows.append(np.repeat(own, m))
-        columns.append(np.tile(at + np.arange(m), k))
-        values.append(basis.ravel())
-        at += m
-    return sp.csr_matrix((np.concatenate(values), (np.concatenate(rows), np.concatenate(columns))), shape=(N, at))
-
-
-def _cleaned(before: sp.csr_matrix, J: sp.csr_matrix, scale: np.ndarray) -> sp.csr_matrix:
-    """Make those rows of J zero of which a basis, whose rows are no longer than scale, leaves but rounding."""
-    if not J.nnz:
-        return J
-    most = np.asarray(abs(before) @ scale)
-    size = np.asarray(abs(J).max(axis=1).toarray()).ravel()
-    J.data[np.repeat(size <= _NOTHING * most, np.diff(J.indptr))] = 0.0
-    J.eliminate_zeros()
-    return J

@@ -11,7 +11,7 @@
     Forces between bodies that are implicit in the system: rod ends that bodies hold, chambers under pressure, tendons.
 `joined`, `joints`, `joint_friction`, `kept_shape`
     Welds, hinges, sliders, balls and glue between bodies: rows of the contact problem that hold two frames together; dry friction
-    of the joints of robots, a row as well; nodes of a soft body that move together.
+    of the joints of robots, a row as well; nodes of a soft body that move together (``patch_kernels``, with their frame).
 `drives`, `holds`, `compliance`, `commands`
     Motions and profiles over time (``profile_kernels`` read many at once); nodes of soft bodies that follow a motion; hands and
     held nodes that give way; functions of time that somebody may take over between two steps.

@@ -11,10 +11,10 @@ from contact import closest_points_on_triangles
 from femsim.base.rotations import (
     cross_matrix,
     quaternion_conjugate,
-    quaternion_from_matrix,
     quaternion_multiply,
     quaternion_to_matrix,
 )
+from femsim.model import patch_kernels as kernels
 from meshes import boundary_triangles
 
 
@@ -268,23 +268,14 @@ class PatchFrame:
 
     def place(self, q: np.ndarray) -> np.ndarray:
         """Pose (7,) at coordinates of the body."""
+        pose, self.lever, self._jacobian = np.empty(7), np.empty(3), np.empty((6, len(self.rows)))
         x = q.reshape(-1, 3)[self.nodes]
-        mean = self.weights @ x
-        C = (self.weights[:, None] * (x - mean)).T @ self._rest
-        U, _, Vt = np.linalg.svd(C)
-        U[:, 2] *= np.sign(np.linalg.det(U) * np.linalg.det(Vt))
-        R = U @ Vt
-        P = C @ R.T
-        self._inverse = np.linalg.inv(np.trace(P) * np.eye(3) - 0.5 * (P + P.T))
-        self._arms, self.lever = self._rest @ R.T, R @ self._local
-        return np.concatenate([mean + self.lever, quaternion_multiply(quaternion_from_matrix(R), self._turn)])
+        kernels.place_patch(x, self.weights, self._rest, self._local, self._turn, pose, self.lever, self._jacobian)
+        return pose
 
     def jacobian(self) -> np.ndarray:
         """(6, 3 k): weighted mean velocity, moved to the frame, and angular velocity of the polar rotation."""
-        turning = np.concatenate([w * self._inverse @ cross_matrix(a) for w, a in zip(self.weights, self._arms, strict=True)], 1)
-        G = np.vstack([np.kron(self.weights, np.eye(3)), turning])
-        G[:3] -= cross_matrix(self.lever) @ turning
-        return G
+        return self._jacobian
 
     def moved(self, q: np.ndarray, v: np.ndarray, time: float) -> np.ndarray:
         """Coordinates of the body, its other nodes at rest."""

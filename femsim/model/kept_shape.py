@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from femsim.base.rotations import cross_matrix, nearest_rotation
+from femsim.model import patch_kernels as kernels
 from femsim.model.joined import Joined, NodeFrame, Side, Strength
 
 #: Triads whose height is less than this part of their longest side are in one line.
@@ -65,39 +65,17 @@ class KeptShape(Joined):
     def _read(self, q: Sequence[np.ndarray]) -> np.ndarray:
         frame = self.sides[0].frame
         assert frame is not None
-        self._at = at = q[0][frame.rows].reshape(-1, 3)
-        three = at[self._three]
-        mean = three.mean(axis=0)
-        turn = nearest_rotation((three - mean).T @ self._own)
-        places = at[self._others] - mean - self._rest @ turn.T
-        lengths = [np.linalg.norm(three[a] - three[b]) for a, b in _PAIRS]
-        return np.concatenate([places.ravel(), np.array(lengths) - self._lengths])
+        self._at = q[0][frame.rows].reshape(-1, 3)
+        out = np.empty(3 * len(self._others) + 3)
+        kernels.shape_kept(self._at, self._three, self._others, self._own, self._rest, self._lengths, out)
+        return out
 
     def _points(self) -> np.ndarray:
         return self._at.copy()
 
     def _jacobian(self, shift: np.ndarray) -> np.ndarray:
-        points, own, others = self._at + shift, self._three, self._others
-        k, n = len(points), len(others)
-        three = points[own]
-        mean = three.mean(axis=0)
-        arms = three - mean
-        inverse = np.linalg.inv((arms * arms).sum() * np.eye(3) - arms.T @ arms)
-        spin = [inverse @ cross_matrix(arm) for arm in arms]  # angular velocity of the triad by the velocity of each
-        G = np.zeros((3 * n + 3, 3 * k))
-        lever = np.zeros((n, 3, 3))
-        away = points[others] - mean
-        lever[:, 0, 1], lever[:, 0, 2], lever[:, 1, 2] = -away[:, 2], away[:, 1], -away[:, 0]
-        lever -= lever.transpose(0, 2, 1)
-        rows = 3 * np.arange(n)[:, None] + np.arange(3)
-        G[rows, 3 * others[:, None] + np.arange(3)] = 1.0
-        for node, turning in zip(own, spin, strict=True):
-            G[: 3 * n, 3 * node : 3 * node + 3] = (lever @ turning - np.eye(3) / 3.0).reshape(-1, 3)
-        for row, (a, b) in enumerate(_PAIRS, start=3 * n):
-            along = three[a] - three[b]
-            along = along / np.linalg.norm(along)
-            G[row, 3 * own[a] : 3 * own[a] + 3] = along
-            G[row, 3 * own[b] : 3 * own[b] + 3] = -along
+        G = np.empty((3 * len(self._others) + 3, self._at.size))
+        kernels.shape_rows(self._at + shift, self._three, self._others, G)
         return G
 
     def _wrench(self, lam: np.ndarray) -> np.ndarray:

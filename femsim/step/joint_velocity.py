@@ -9,17 +9,55 @@ velocities of Bruls, Acary and Cardona 2014, see there. A projection in the norm
 
 from __future__ import annotations
 
+from functools import cached_property
+from itertools import pairwise
+from typing import NamedTuple
+
 import numpy as np
 import scipy.sparse as sp
+from scipy.linalg import lapack
 
-from contact import ContactProblem
-from contact.masses import as_matrix
-from contact.masses_kernels import BlockRows
+from contact import ContactProblem, equality_kernels, masses_kernels
+from contact.compressed import times_transposed
+from contact.jacobian_kernels import gather, mark_columns
+from contact.masses import split_operator, velocities
+from contact.masses_kernels import BlockRows, Masses
 from femsim.step.state import State
 from femsim.step.system import System
 
-#: Rows of joints depend on others to this part of the largest.
-_RANK = 1e-10
+#: Rows of joints depend on others to this part of the largest; where a pivot of Cholesky's factors is less than the second, they
+#: may, and it is found out.
+_RANK, _SURE = 1e-10, 1e-8
+
+
+class _Set(NamedTuple):
+    """Rows of joints that depend on one another, and the inverse of what impulses of them make of their velocities.
+
+    That is D F^-T F^-1 D by Cholesky's factors F and the scale D, or ``inverse`` where rows repeat others.
+    """
+
+    rows: np.ndarray
+    scale: np.ndarray
+    factor: np.ndarray
+    inverse: np.ndarray | None
+
+    @classmethod
+    def of(cls, rows: np.ndarray, K: np.ndarray) -> _Set:
+        """Invert the matrix of some rows, (p, p)."""
+        root = np.sqrt(np.abs(K.diagonal()))
+        scale = 1.0 / np.where(root > 0.0, root, 1.0)
+        K = scale[:, None] * K * scale
+        factor, bad = lapack.dpotrf(K, lower=1)
+        if bad or factor.diagonal().min(initial=1.0) ** 2 < _SURE:
+            return cls(rows, scale, factor, np.linalg.pinv(K, rcond=_RANK, hermitian=True))
+        return cls(rows, scale, factor, None)
+
+    def solve(self, velocity: np.ndarray) -> np.ndarray:
+        """Impulses, (p,) or (p, k), that make velocities of the rows."""
+        scale = self.scale if velocity.ndim == 1 else self.scale[:, None]
+        if self.inverse is None:
+            return np.asarray(scale * lapack.dpotrs(self.factor, scale * velocity, lower=1)[0])
+        return np.asarray(scale * (self.inverse @ (scale * velocity)))
 
 
 class JointedMobility:
@@ -36,38 +74,65 @@ class JointedMobility:
     """
 
     def __init__(self, system: System, old: State, new: State, G: sp.csr_matrix) -> None:
-        self._G, self._masses = G, as_matrix(system.mobility(old, new))
-        free = self._G.copy()
+        self._G, self._masses = G, system.mobility(old, new)
+        self._free = free = G.copy()
         free.data[system.prescribed[free.indices]] = 0.0
-        self._push = sp.csc_matrix(self._masses @ free.T)
-        K = (free @ self._push).toarray()
-        root = np.sqrt(np.abs(K.diagonal()))
-        scale = 1.0 / np.where(root > 0.0, root, 1.0)
-        self._inverse = scale[:, None] * np.linalg.pinv(scale[:, None] * K * scale, rcond=_RANK, hermitian=True) * scale
+        free.eliminate_zeros()
+        p, n = G.shape
+        of_row, self._set_of = np.empty(p, dtype=np.int64), np.empty(n, dtype=np.int64)
+        sets = equality_kernels.join(free.indptr, free.indices, self._masses.block, of_row, self._set_of)
+        ptr, members, work = np.zeros(sets + 1, dtype=np.int64), np.empty(p, dtype=np.int64), np.zeros(n)
+        equality_kernels.by_sets(of_row, np.ones(p, dtype=np.bool_), ptr, members)
+        self._sets: list[_Set] = []
+        for first, last in pairwise(ptr):
+            rows, K = members[first:last], np.empty((last - first, last - first))
+            masses_kernels.between_rows(self._masses, free.indptr, free.indices, free.data, rows, work, K)
+            self._sets.append(_Set.of(rows, K))
 
     def impulses(self, v: np.ndarray) -> np.ndarray:
         """Impulses of the joints, (p,), that take from v, (n,), what they do not allow."""
-        return np.asarray(-self._inverse @ (self._G @ v))
+        G, velocity = self._G, np.empty(self._G.shape[0])
+        gather(G.indptr, G.indices, G.data, v, velocity)
+        out = np.zeros(len(velocity))
+        for one in self._sets:
+            out[one.rows] = -one.solve(velocity[one.rows])
+        return out
 
-    def joined(self, v: np.ndarray) -> np.ndarray:
-        """Nearest velocity, (n,), that they allow."""
-        return np.asarray(v + self._push @ self.impulses(v))
+    def joined(self, v: np.ndarray, impulses: np.ndarray | None = None) -> np.ndarray:
+        """Nearest velocity, (n,), that they allow; ``impulses`` are those of :meth:`impulses`, if known."""
+        impulses = self.impulses(v) if impulses is None else impulses
+        return np.asarray(v + velocities(self._masses, times_transposed(self._free, impulses)))
 
     def velocities(self, impulse: np.ndarray) -> np.ndarray:
         """Velocities, (n,), that impulses (n,), N s, make on bodies that are joined."""
-        return self.joined(self._masses @ impulse)
+        return self.joined(velocities(self._masses, impulse))
 
     def impulses_beside(self, impulse: np.ndarray) -> np.ndarray:
         """Impulses of the joints, (p,), where others, (n,), N s, push joined bodies."""
-        return self.impulses(self._masses @ impulse)
+        return self.impulses(velocities(self._masses, impulse))
 
     def operator(self, problem: ContactProblem, contacts: np.ndarray, dt: float) -> BlockRows:
         """W of some contacts of joined bodies, as :func:`contact.masses.split_operator` gives it without joints."""
-        J = problem.J[(3 * contacts[:, None] + np.arange(3)).ravel()]
-        across = J @ self._push
-        W = J @ self._masses @ J.T - across @ sp.csr_matrix(self._inverse) @ across.T
-        W = sp.bsr_matrix(sp.csr_matrix(dt * W), blocksize=(3, 3))
-        return BlockRows(W.indptr.astype(np.int64), W.indices.astype(np.int64), np.ascontiguousarray(W.data))
+        J, touched = problem.J, np.zeros(problem.n, dtype=np.bool_)
+        mark_columns(J.indptr, J.indices, touched)
+        masses = self._merged if self._set_of[touched].max(initial=-1) >= 0 else self._masses
+        return split_operator(masses, problem, contacts, dt)
+
+    @cached_property
+    def _merged(self) -> Masses:
+        """The inverse masses of joined bodies, one block for those that joints join."""
+        n, free = len(self._set_of), self._free
+        ptr, members, at = np.zeros(len(self._sets) + 1, dtype=np.int64), np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
+        equality_kernels.by_sets(self._set_of, np.ones(n, dtype=np.bool_), ptr, members)
+        out = masses_kernels.merge(self._masses, self._set_of, ptr, members)
+        start = out.start[len(out.start) - 1 - len(self._sets) :]
+        for k, one in enumerate(self._sets):
+            columns = members[ptr[k] : ptr[k + 1]]
+            own, G = out.inverse[start[k] : start[k + 1]].reshape(len(columns), -1), np.zeros((len(one.rows), len(columns)))
+            equality_kernels.gather_rows(free.indptr, free.indices, free.data, one.rows, columns, at, G)
+            across = G @ own
+            own -= across.T @ one.solve(across)
+        return out
 
 
 def jointed_mobility(system: System, old: State, new: State, *, projected: bool) -> JointedMobility | None:
@@ -77,6 +142,6 @@ def jointed_mobility(system: System, old: State, new: State, *, projected: bool)
     """
     while system.joints and (G := system.joints.jacobian(new)).shape[0]:
         joints = JointedMobility(system, old, new, G)
-        if not (projected and system.joints.release(new, joints.impulses(new.v))):
+        if not (projected and system.joints.release(joints.impulses(new.v))):
             return joints
     return None

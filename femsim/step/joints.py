@@ -8,7 +8,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from contact import Rows, make_rows
+from contact.compressed import compressed_rows
 from femsim.model.couplings import Coupling
+from femsim.step import joint_rows_kernels as kernels
 from femsim.step.state import State
 
 #: Entries of rows of joints below this part of the terms that they are sums of are rounding.
@@ -42,9 +44,12 @@ class Joints:
         self._couplings, self._rows_of, self._q_slices, self._n = couplings, rows, q_slices, n
         self.numbers = [k for k, coupling in enumerate(couplings) if coupling.joins]
         self._joints = [couplings[k] for k in self.numbers]
-        #: joint and row within it of each of the last rows
+        #: those of the last :meth:`rows` and of the last :meth:`jacobian`: coupling, and how many
         self._row_joints: list[tuple[int, int]] = []
-        self._at_rest = np.zeros(n)
+        self._velocity_rows: list[tuple[int, int]] = []
+        #: columns of A that they act on, in order, and the place of each of their rows of v there
+        self._columns = {k: np.unique(rows[k], return_inverse=True) for k in self.numbers}
+        self._at_rest, self._none = np.zeros(n), np.zeros(n, dtype=np.bool_)
 
     def __bool__(self) -> bool:
         """Whether there are any."""
@@ -56,48 +61,74 @@ class Joints:
         Velocities ``given`` (n,) of ``prescribed`` rows (n,) bool are part of their offsets; dt in s.
         """
         held_by = [(k, held) for k in self.numbers if (held := self._couplings[k].constraint()) is not None]
-        self._row_joints = [(k, row) for k, held in held_by for row in range(len(held.offset))]
+        self._row_joints = [(k, len(held.offset)) for k, held in held_by]
         if not held_by:
             return None
-        parts = [(self._rows_of[k], held) for k, held in held_by]
-        G = _stacked([(rows, held.G) for rows, held in parts], self._n)
-        known = np.concatenate([held.offset for _, held in parts])
-        offset, size = known + G @ given, np.abs(known) + abs(G) @ np.abs(given)
-        G.data[prescribed[G.indices]] = 0.0
-        G.eliminate_zeros()
+        known, low, high = (np.concatenate([held[k] for _, held in held_by]) for k in (1, 2, 3))
+        G, moved = self._stacked([(k, held.G) for k, held in held_by], given, prescribed)
+        offset = known + moved[:, 0]
         # where no velocity is free, what rounding leaves open counts as closed
-        offset[(np.diff(G.indptr) == 0) & (np.abs(offset) <= _LEFT_OPEN * (1.0 / dt + size))] = 0.0
-        return make_rows(G, offset, *(np.concatenate([held[k] for _, held in parts]) for k in (2, 3)))
+        idle = G.indptr[1:] == G.indptr[:-1]
+        if idle.any():
+            offset[idle & (np.abs(offset) <= _LEFT_OPEN * (1.0 / dt + np.abs(known) + moved[:, 1]))] = 0.0
+        if not (np.isfinite(G.data).all() and np.isfinite(offset).all()):
+            return make_rows(G, offset, low, high)
+        return Rows(G, offset, low, high, np.zeros(len(offset)))
+
+    def _stacked(
+        self, parts: Sequence[tuple[int, np.ndarray]], given: np.ndarray, left_out: np.ndarray
+    ) -> tuple[sp.csr_matrix, np.ndarray]:
+        """Rows of couplings by their numbers, dense over their rows of v, one below the other, without some columns, (n,) bool.
+
+        Also by what velocities ``given`` move each row, and the sum of the sizes, (p, 2).
+        """
+        p, most = sum(len(G) for _, G in parts), sum(G.size for _, G in parts)
+        indptr, indices, data = np.zeros(p + 1, dtype=np.int32), np.empty(most, dtype=np.int32), np.empty(most)
+        moved, first, at = np.empty((p, 2)), 0, 0
+        for k, G in parts:
+            columns, place = self._columns[k]
+            at = kernels.append_rows(
+                np.ascontiguousarray(G), place, columns, given, left_out, _ROUNDED, first, at, indptr, indices, data, moved
+            )
+            first += len(G)
+        return compressed_rows(indptr, indices[:at], data[:at], self._n), moved
 
     def names(self, rows: Iterable[int]) -> tuple[str, ...]:
         """Names of the joints that had some of the last :meth:`rows`, by their numbers; they may have broken since."""
-        return tuple(dict.fromkeys(self._couplings[self._row_joints[row][0]].name for row in rows))
+        return tuple(dict.fromkeys(self._couplings[self._joint_of(row)[0]].name for row in rows))
+
+    def _joint_of(self, row: int) -> tuple[int, int]:
+        """Coupling of one of the last :meth:`rows`, and which of its rows it is."""
+        for k, size in self._row_joints:
+            if row < size:
+                return k, row
+            row -= size
+        raise IndexError(row)
 
     def weakest(self, rows: Iterable[int]) -> int | None:
         """Coupling with the least strength against some of the last :meth:`rows`; None where all bear any force."""
-        strengths = [(self._couplings[k].strength_of(row), k) for k, row in (self._row_joints[row] for row in rows)]
+        strengths = [(self._couplings[k].strength_of(row), k) for k, row in map(self._joint_of, rows)]
         least, weakest = min(strengths, default=(np.inf, -1))
         return weakest if least < np.inf else None
 
     def jacobian(self, state: State) -> sp.csr_matrix:
         """Rows of joints that velocities of a state keep, (p, n)."""
-        parts = [(self._rows_of[k], self._couplings[k].constraint_at(self._q_of(k, state))) for k in self.numbers]
-        return _stacked(parts, self._n)
+        parts = [(k, self._couplings[k].constraint_at(self._q_of(k, state))) for k in self.numbers]
+        self._velocity_rows = [(k, len(G)) for k, G in parts]
+        return self._stacked(parts, self._at_rest, self._none)[0]
 
-    def release(self, state: State, impulses: np.ndarray) -> bool:
-        """Let joints go of the rows of :meth:`jacobian` whose bounds impulses (p,), N s, exceed; whether any did."""
+    def release(self, impulses: np.ndarray) -> bool:
+        """Let joints go of rows of the last :meth:`jacobian` whose bounds impulses (p,), N s, exceed; whether any did."""
         at, released = 0, False
-        for k in self.numbers:
-            size = len(self._couplings[k].constraint_at(self._q_of(k, state)))
+        for k, size in self._velocity_rows:
             released |= self._couplings[k].release(impulses[at : at + size])
             at += size
         return released
 
-    def add_impulses(self, state: State, impulses: np.ndarray) -> None:
-        """Give joints what the rows of :meth:`jacobian` did, (p,), N s."""
+    def add_impulses(self, impulses: np.ndarray) -> None:
+        """Give joints what the rows of the last :meth:`jacobian` did, (p,), N s."""
         at = 0
-        for k in self.numbers:
-            size = len(self._couplings[k].constraint_at(self._q_of(k, state)))
+        for k, size in self._velocity_rows:
             self._couplings[k].add_impulse(impulses[at : at + size])
             at += size
 
@@ -136,24 +167,3 @@ class Joints:
             if held is not None:
                 joint.take_rows(forces[at : at + len(held.offset)])
                 at += len(held.offset)
-
-
-def _stacked(parts: Sequence[tuple[np.ndarray, np.ndarray]], n: int) -> sp.csr_matrix:
-    """Dense rows (p, m), each over columns (m,) of n, one below the other; columns may be named twice, and are added.
-
-    Of a loop within one robot what the base does to both sides cancels, and much else in a plane one. What is left of a row by
-    rounding is no row at all: entries below :data:`_ROUNDED` of what they are sums of become zero.
-    """
-    values, columns, starts, at = [np.zeros(0)], [np.zeros(0, dtype=np.int64)], [np.zeros(1, dtype=np.int64)], 0
-    for where, G in parts:
-        p, m = G.shape
-        values.append(G.ravel())
-        columns.append(np.tile(where, p))
-        starts.append(at + m * np.arange(1, p + 1))
-        at += p * m
-    indptr = np.concatenate(starts)
-    out = sp.csr_matrix((np.concatenate(values), np.concatenate(columns), indptr), shape=(len(indptr) - 1, n))
-    largest = np.maximum.reduceat(np.abs(np.append(out.data, 0.0)), indptr[:-1]) if len(indptr) > 1 else np.zeros(0)
-    out.sum_duplicates()
-    out.data[np.abs(out.data) <= np.repeat(_ROUNDED * largest, np.diff(out.indptr))] = 0.0
-    return out

@@ -230,7 +230,8 @@ class Stepper:
                 impulses = np.zeros(0)
                 held = np.zeros_like(new.v)
                 if joints is not None and projected:
-                    impulses, joined = joints.impulses(new.v), joints.joined(new.v)
+                    impulses = joints.impulses(new.v)
+                    joined = joints.joined(new.v, impulses)
                     held = self.system.carried(self.state, new, joined - new.v) / self.settings.dt
                     new.v = joined
                 end = end_velocity(self.system, self.settings, there, solved, u, self.state, new, self.newton, joints)
@@ -238,7 +239,7 @@ class Stepper:
                     end = replace(end, held=end.held + held)
                     change = self.settings.dt * (there.J.T @ (end.lam - solved.solution.lam).ravel())
                     beside = joints.impulses_beside(change)
-                    self.system.joints.add_impulses(new, beside + impulses if len(impulses) else beside)
+                    self.system.joints.add_impulses(beside + impulses if len(impulses) else beside)
                 allowed = weakened(friction, rows, solved, end, self.newton)
             if allowed is None or again == _MOST_WEAKENINGS or not solved.solution.converged:
                 break
