@@ -56,6 +56,8 @@ class Balanced:
     kind : {"balanced", "normalized", "residual"}
         The norms of the splitting; those relative to the forces or velocities that they are errors of; or the true residuals of
         dynamics and contact law.
+    clamp, deadband : float
+        Largest factor of a look, up or down; smaller ones than the second change nothing.
     """
 
     every: int

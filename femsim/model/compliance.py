@@ -188,7 +188,7 @@ class CompliantHold(CompliantDrive):
 
     Parameters
     ----------
-    name, index, stiffness, damping, limit
+    name, index, motion, stiffness, damping, limit
         See :class:`CompliantDrive`.
     frame : HoldFrame
         Frame that the three nodes carry.

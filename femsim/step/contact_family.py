@@ -15,6 +15,7 @@ import numpy as np
 from femsim.step.placed import Placed
 from femsim.step.rows_kernels import Given, Rows, Sums
 from femsim.step.state import State
+from femsim.step.whole_joints import WholeJoints
 
 
 @dataclass
@@ -130,9 +131,12 @@ class Family(Protocol):
     ----------
     hidden : bool
         Whether what it bears is no force between parts, and shows in no list of contacts: limits of joints.
+    whole_joints : WholeJoints
+        What of it waits for a joint to break.
     """
 
     hidden: bool
+    whole_joints: WholeJoints
 
     def detect(self, state: State, placed: Placed, margin: float | np.ndarray) -> Found:
         """Find the contacts of a state within a margin, m: one number, or what :meth:`speeds` has made of one."""

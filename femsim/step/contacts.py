@@ -26,7 +26,7 @@ from femsim.model.contact_rules import ContactRules
 from femsim.model.parts import Part
 from femsim.step.by_faces import at_nodes, pairs_by_faces
 from femsim.step.contact_family import Family, FamilyRows, Found, Rates, Sides, joined
-from femsim.step.deforming_contacts import DeformingFamily, deforming_contacts
+from femsim.step.deforming_contacts import deforming_contacts
 from femsim.step.force_memory import ForceMemory
 from femsim.step.joint_limits import LimitFamily
 from femsim.step.placed import Placed, Places
@@ -226,9 +226,7 @@ class Contacts:
         limits = LimitFamily(system, parts)
         if len(limits.row):
             self.families.append(limits)
-        self._whole_joints = [
-            family.whole_joints for family in self.families if isinstance(family, PointFamily | DeformingFamily)
-        ]
+        self._whole_joints = [family.whole_joints for family in self.families]
         self.pairs = rules.pairs | rules.pairs.T | np.diag([part.self_contact for part in parts])
         self.owner = np.array([part.body for part in parts], dtype=np.int64)
 

@@ -19,6 +19,7 @@ from femsim.step.placed import Placed
 from femsim.step.rows_kernels import Given, Sums, normal_offsets
 from femsim.step.state import State
 from femsim.step.system import System
+from femsim.step.whole_joints import WholeJoints
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,7 @@ class LimitFamily:
     hidden = True
 
     def __init__(self, system: System, parts: Sequence[Part]) -> None:
+        self.whole_joints = WholeJoints((), np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
         number = {(part.body, part.link): k for k, part in enumerate(parts)}
         found: list[tuple[int, int, float, float, int]] = []
         for index, (body, v, q) in enumerate(zip(system.bodies, system.v_slices, system.q_slices, strict=True)):

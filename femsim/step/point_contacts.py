@@ -73,7 +73,7 @@ class PointFamily:
             point_surface.append(np.full(new, k))
             count += new
         self.point_part = np.concatenate(part_of).astype(np.int64)
-        self._note_points(count)
+        self._sort_points(count)
         self._row = np.concatenate(rows).astype(np.int64)
         self._columns = np.concatenate(columns).astype(np.int64)
         self.shape_part = np.array([s.body for s in shapes], dtype=np.int64)
@@ -115,7 +115,7 @@ class PointFamily:
         self._nodes = np.array(nodes, dtype=np.int64).reshape(-1, 3)
         self._reach = np.array([max((norm(t) + s.bounding_radius for s, _, t in part.shapes), default=0.0) for part in parts])
 
-    def _note_points(self, count: int) -> None:
+    def _sort_points(self, count: int) -> None:
         """Note where all points are while nothing moves, the parts that deform and move theirs, and the points of rigid ones."""
         self._still, self._deforming = np.zeros((count, 3)), []
         carried, places_of = np.zeros(count, dtype=np.bool_), np.zeros((count, 3))
