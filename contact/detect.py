@@ -199,9 +199,9 @@ class Detector:
         self._point_corner: IntArray = np.full(n_points, -1, dtype=np.int64)
         self._on_rim = np.zeros(n_points, dtype=np.bool_)
         for s in np.flatnonzero(self._shape_corner >= 0):
-            self._point_corner[given.own(s, self._shape_corner[s])] = s
+            self._point_corner[given.own(int(s), self._shape_corner[s])] = s
         for s in np.flatnonzero(self._shape_rim >= 0):
-            self._on_rim[given.own(s, self._shape_rim[s])] = True
+            self._on_rim[given.own(int(s), self._shape_rim[s])] = True
         room = 4 * n_points + 32 * int((self._shape_corner >= 0).sum()) if max_contacts is None else int(max_contacts)
         if room < 0:
             raise ContactError(
@@ -249,7 +249,7 @@ class Detector:
         self._covered = self._is_centre.copy()
         for firsts in kinds:
             for s in np.flatnonzero(firsts >= 0):
-                shape, own = self.shapes[s].shape, given.own(s, firsts[s])
+                shape, own = self.shapes[s].shape, given.own(int(s), int(firsts[s]))
                 if isinstance(shape, Box | Capsule | Revolved):
                     self._covered[own] = True
                 if isinstance(shape, Revolved):
