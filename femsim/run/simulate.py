@@ -315,7 +315,7 @@ def record(
         run = finish(stepper, recorder, file, course, end.status, end.message, wall, kept)
     except BaseException as error:  # run.json says how it ended, also by Ctrl-C or sys.exit
         status: Status = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
-        message = f"Stopped after step {course.done} by {type(error).__name__}: {error}{kept}"
+        message = f"Stopped after step {course.done} by {type(error).__name__}{f': {error}' if str(error) else ''}{kept}"
         file.set_step(course.done)
         recorder.health.finish(len(recorder.steps.rows))
         info.update(
