@@ -178,12 +178,15 @@ class HealthWatch:
         between = vitals.between
         if between.share > self._bounds.between_nodes[0]:
             thin, soft = (self._names[k] for k in between.parts)
+            rod = sizes.what[between.parts[1]] == "thickness"
+            of, size = ("radius", between.depth / between.share) if rod else ("elements", float(sizes.part[between.parts[1]]))
             self.findings.judge(
                 "between_nodes", self._of(between), between.share, self._bounds.between_nodes, when,
-                f"{thin} is {1e3 * between.depth:.3g} mm inside of {soft}, {between.share:.0%} of the elements of {soft} "
-                f"({1e3 * sizes.part[between.parts[1]]:.3g} mm): it went between its surface nodes, where no contact is",
-                f"Say scene.contact_by_faces({thin!r}) if it is made of Box and Mesh; else take elements there that are smaller "
-                "than the shape is thick, or a thicker shape.",
+                f"{thin} is {1e3 * between.depth:.3g} mm inside of {soft}, {between.share:.0%} of the {of} of {soft} "
+                f"({1e3 * size:.3g} mm): it went between its {'links' if rod else 'surface nodes'}, where no contact is",
+                f"Say scene.contact_by_faces({thin!r}) if it is made of Box and Mesh; else take "
+                + ("links no longer than both are thick together." if rod else
+                   "elements there that are smaller than the shape is thick, or a thicker shape."),
             )  # fmt: skip
         creep = vitals.creep
         if creep.share > 0.0:

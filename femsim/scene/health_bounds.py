@@ -29,7 +29,7 @@ class HealthBounds:
         The same for two parts that nothing can push, being driven, held or fixed.
     between_nodes : (float, float)
         Depth of a thin shape that went into a soft body between its surface nodes, without a force, relative to the edges of the
-        surface elements.
+        surface elements; into a rod between its links, relative to its radius.
     inverted : (float, float)
         Steps in a row in which a body has inverted elements. A body that still has some at the end is wrong, whatever
         the second number.

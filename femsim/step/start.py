@@ -10,6 +10,7 @@ from femsim.scene.plausible import notes_on_settings
 from femsim.scene.scene import Scene
 from femsim.step.contacts import Contacts
 from femsim.step.state import State
+from femsim.step.thin_rods import ThinOnRod
 from femsim.step.thin_shapes import Thin
 from femsim.step.vitals import VitalSigns
 
@@ -28,7 +29,7 @@ def check_start(scene: Scene, contacts: Contacts, vital_signs: VitalSigns, state
     """
     waiting = {rule.pair for rule in contacts.rules.until_broken if rule.pair is not None}
     soft = _check_soft(scene, contacts, state, waiting)
-    thin = _check_thin(scene, vital_signs.thin)
+    thin = [*_check_thin(scene, vital_signs.thin), *_thin_on_rods(scene, vital_signs.thin_on_rods)]
     return [*scene.notes, *notes_on_settings(dt, scene.gravity), *soft, *_overlaps(scene, contacts, vital_signs, waiting), *thin]
 
 
@@ -112,4 +113,17 @@ def _check_thin(scene: Scene, thin: Sequence[Thin]) -> list[str]:
                 f"may pass between them without a force; scene.contact_by_faces({name!r}) gives it contact there, and the health "
                 "verdict says so if it passes"
             )
+    return list(notes.values())
+
+
+def _thin_on_rods(scene: Scene, thin: Sequence[ThinOnRod]) -> list[str]:
+    """Note shapes that fit between the links of rods in contact with them, whichever way they go."""
+    notes: dict[tuple[int, int], str] = {}
+    for one in (one for one in thin if one.needle and one.open.any()):
+        name, rod = scene.parts[one.part].name, scene.parts[one.rod].name
+        notes[one.part, one.rod] = (
+            f"{name} is {1e3 * one.extents[1]:.3g} mm across, and fits between the links of {rod}, whose centres, where contact "
+            f"is, are {1e3 * one.spacing:.3g} mm apart: take links of {1e3 * (one.extents[1] + 2.0 * one.radius):.2g} mm, or "
+            "contact_by_faces if it is made of Box and Mesh; the health verdict says so if it passes"
+        )
     return list(notes.values())

@@ -17,6 +17,7 @@ from femsim.step.led_pairs import LedPairs, led_or_on_led, led_rules
 from femsim.step.placed import Placed
 from femsim.step.state import State
 from femsim.step.system import System
+from femsim.step.thin_rods import ThinOnRods, thin_on_rods
 from femsim.step.thin_shapes import ThinShapes, thin_shapes
 
 #: Contacts stick for certain whose tangential force is at most this part of what friction allows.
@@ -55,7 +56,8 @@ class Vitals:
     led : Depth
         The same of pairs that nothing can push: both are driven or fixed.
     between : Depth
-        Thin shape that is deepest in a soft body relative to the edges of its surface, without a force, see `thin_shapes`.
+        Thin shape that is deepest, without a force, in a soft body relative to the edges of its surface, see `thin_shapes`, or
+        in a rod relative to its radius, see `thin_rods`.
     creep : Depth
         The pair whose sticking contacts creep fastest; ``depth`` is the speed in m/s, ``share`` the distance in the step by size.
     inverted : tuple of int
@@ -174,6 +176,8 @@ class VitalSigns:
         Pairs that nothing can push apart, whose gaps are measured all the same.
     thin : list of Thin
         Shapes thin enough to pass between the surface nodes of a soft body that they may have contact with.
+    thin_on_rods : list of ThinOnRod
+        The same between the links of a rod.
     """
 
     def __init__(self, scene: Scene, system: System, contacts: Contacts, state: State) -> None:
@@ -185,9 +189,11 @@ class VitalSigns:
         self._led_part = led_or_on_led(scene)
         self._may_cross = self._body[self.led_pairs.any(axis=0)].tolist()
         self._led = LedPairs(contacts.parts, self.led_pairs) if self.led_pairs.any() else None
-        self.thin = list(thin_shapes(contacts.parts, contacts.rules.pairs & ~contacts.by_faces, self.sizes.part))
+        at_points, placed = contacts.rules.pairs & ~contacts.by_faces, contacts.places.read(state)
+        self.thin = list(thin_shapes(contacts.parts, at_points, self.sizes.part))
         self._thin = ThinShapes(system, contacts.parts, self.thin)
-        placed = contacts.places.read(state)
+        self.thin_on_rods = list(thin_on_rods(system, contacts.parts, at_points, contacts.rules))
+        self._thin_on_rods = ThinOnRods(system, contacts.parts, self.thin_on_rods, state, placed)
         self.at_start: dict[tuple[int, int], float] = {}
         for pairs, gaps in (contacts.overlapping_unjoined(state, placed), *([self._led.gaps(placed)] if self._led else [])):
             for (a, b), gap in zip(pairs.tolist(), gaps.tolist(), strict=True):
@@ -242,6 +248,8 @@ class VitalSigns:
             speed *= self._softness[contacts.part[:, 0], contacts.part[:, 1]] == 0.0
         pushed = problem.dt * float(contacts.lam[:, 0] @ speed)
         depths = [Depth((one.part, one.soft), depth, depth / one.edge) for one, depth in self._thin.depths(new, placed)]
+        on_rods = self._thin_on_rods.depths(new, placed)
+        depths += [Depth((thin.part, thin.rod), depth, depth / thin.radius) for thin, depth in on_rods]
         between = max(depths, key=lambda found: found.share, default=Depth())
         return Vitals(self._deepest(*overlaps), led, between, self._creep(problem, lam, forces), inverted, way, turn, pushed)
 
