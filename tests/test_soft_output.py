@@ -124,20 +124,24 @@ def test_uniform_pressure_on_a_face_of_a_box_is_found_at_its_edges_too() -> None
     assert not surface.pressure(x, -force * [0, 0, 1]).any()  # a pull is no pressure
 
 
-def test_even_pressure_on_quadratic_elements_reads_evenly() -> None:
+@pytest.mark.parametrize("divisions", [1, 2])
+@pytest.mark.parametrize("axis", [0, 1, 2])
+@pytest.mark.parametrize("out", [-1.0, 1.0])
+def test_even_pressure_on_quadratic_elements_reads_evenly(divisions: int, axis: int, out: float) -> None:
     """Its forces are those on the middles of edges alone, a third of a face each; corners lie in it too."""
-    mesh = box_tets((0.1, 0.1, 0.1), 2)
+    mesh = box_tets((0.1, 0.1, 0.1), divisions)
     body, _ = make_soft_body("block", mesh, RUBBER, element="quadratic", velocity=np.zeros(3))
     surface, x = body.pressed_surface(), body.rest * [1.1, 1.0, 0.9]
-    force = np.zeros_like(x)
+    force, push = np.zeros_like(x), 300.0 * np.roll([0.0, 1.0, 0.0], axis)
+    push[axis] = -1000.0 * out
+    face = out * x[:, axis] > (out * x[:, axis]).max() - 1e-9
     for element in body.elements:
         for corners, middles in (((0, 1, 2), (4, 5, 6)), ((0, 1, 3), (4, 8, 7)), ((1, 2, 3), (5, 9, 8)), ((0, 2, 3), (6, 9, 7))):
-            a, b, c = x[element[list(corners)]]
-            if max(a[2], b[2], c[2]) < x[:, 2].min() + 1e-9:
-                force[element[list(middles)]] += np.linalg.norm(np.cross(b - a, c - a)) / 6 * np.array([300.0, 0.0, 1000.0])
-    bottom = x[:, 2] < x[:, 2].min() + 1e-9
-    assert (force[:, 2] > 0.0).sum() < bottom.sum()
+            if face[element[list(corners)]].all():
+                a, b, c = x[element[list(corners)]]
+                force[element[list(middles)]] += np.linalg.norm(np.cross(b - a, c - a)) / 6 * push
+    assert 0 < (force[:, axis] != 0.0).sum() < face.sum()
     pressure = surface.pressure(x, force)
-    np.testing.assert_allclose(pressure[bottom], 1000.0, rtol=1e-12)
-    assert not pressure[~bottom].any()
-    assert surface.area(x, force).sum() == pytest.approx(0.11 * 0.1, rel=1e-12)
+    np.testing.assert_allclose(pressure[face], 1000.0, rtol=1e-12)
+    assert not pressure[~face].any()
+    assert surface.area(x, force).sum() == pytest.approx(0.1**3 * 1.1 * 0.9 / (0.1 * [1.1, 1.0, 0.9][axis]), rel=1e-12)

@@ -111,7 +111,7 @@ POSITION = tuple(SensorColumn(f"{axis}_m", "m") for axis in "xyz")
 SENSOR_KINDS: dict[str, SensorKind] = {
     "contact": SensorKind(
         WRENCH,
-        "what all contacts exert **on** the part; torque about its centre of mass (the origin for obstacles)",
+        "what all contacts exert **on** the part; torque about its centre of mass (the world's origin for obstacles)",
         series="sensors", limits=("partner", "where"),
     ),
     "mount": SensorKind(

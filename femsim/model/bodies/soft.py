@@ -526,8 +526,8 @@ class SoftBody(BodyDefaults, ABC):
     def _surface(self) -> PressedSurface:
         middles = None
         if self.elements.shape[1] > 4:
-            edges = [self.elements[:, [4 + k, *ends]] for k, ends in enumerate(EDGES)]
-            middles = np.unique(np.concatenate(edges), axis=0)
+            ends = np.sort(self.elements[:, EDGES].reshape(-1, 2), axis=1)
+            middles = np.unique(np.column_stack([self.elements[:, 4:].ravel(), ends]), axis=0)
         return PressedSurface(self.tets, self.n_nodes, middles)
 
     def pressed_surface(self) -> PressedSurface:
