@@ -282,7 +282,8 @@ def test_joined_parts_touch_each_other_only_where_it_is_said() -> None:
         (dict(a="world", b="a"), "stands still; name the body that moves first"),
         (dict(where=lambda x: x[:, 2] > 0), "where says which nodes of a soft body"),
         (dict(a="soft"), "say which by where"),
-        (dict(b="soft"), "name the one soft body first"),
+        (dict(b="soft"), "name the soft body first"),
+        (dict(a="soft", b="other", where=lambda x: x[:, 2] > 0), "does not glue two soft bodies to each other"),
         (dict(a="soft", where=lambda x: x[:, 2] > 9.0), "where of join of soft and b"),
     ],
 )
@@ -290,7 +291,8 @@ def test_wrong_joints_are_a_sentence(change: dict[str, Any], said: str) -> None:
     scene = fs.Scene("wrong", dt=0.01, duration=0.1)
     bar(scene, "a", [0, 0, 0], [LENGTH, 0, 0])
     bar(scene, "b", [0, 0, 1], [LENGTH, 0, 1])
-    scene.add_soft("soft", fs.box_tets((WIDTH, WIDTH, WIDTH), 1), "ecoflex_00_50", position=(0, 0, -1))
+    for name, height in (("soft", -1), ("other", -2)):
+        scene.add_soft(name, fs.box_tets((WIDTH, WIDTH, WIDTH), 1), "ecoflex_00_50", position=(0, 0, height))
     given: dict[str, Any] = dict(a="a", b="b", at=(0, 0, 0)) | change
     join: Callable[..., Any] = scene.join
     with pytest.raises(InputError, match=said):

@@ -66,8 +66,12 @@ def join(
     joint: Joined
     soft = [n for n in numbers if n >= 0 and scene.bodies[n].tetrahedra() is not None]
     if soft and kind == "weld":
-        if len(soft) == 2 or soft[0] != numbers[0]:
-            raise InputError(f"{what}: name the one soft body first, then what its nodes are glued to.")
+        if len(soft) == 2:
+            raise InputError(
+                f"{what}: a weld does not glue two soft bodies to each other; make them one mesh, or weld both to a rigid body."
+            )
+        if soft[0] != numbers[0]:
+            raise InputError(f"{what}: name the soft body first, then what its nodes are glued to.")
         joint = _glue(scene, what, chosen, parts, place, strength, where)
     else:
         if where is not None:
