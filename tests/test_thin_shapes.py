@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -97,3 +98,39 @@ def test_depth_inside_agrees_with_the_tetrahedra() -> None:
     assert 0.5 < middle < 1.0  # of the two the deeper one
     to_surface = closest_points_on_triangles(shift, nodes[triangles]) - shift
     assert middle == pytest.approx(np.sqrt((to_surface**2).sum(axis=1).min()), rel=1e-12)
+
+
+def cup_mesh(radius: float, wall: float, height: float) -> fs.Mesh:
+    """A cup of 16 sides about z, its bottom at z = 0."""
+    profile = [(0, 0), (radius, 0), (radius, height), (radius - wall, height), (radius - wall, wall), (0, wall)]
+    angle = 2 * np.pi * np.arange(16) / 16
+    points = np.array([(r * np.cos(a), r * np.sin(a), z) for r, z in profile for a in angle])
+    here, there, ring = np.arange(16), np.roll(np.arange(16), -1), 16 * np.arange(5)[:, None]
+    first = np.stack([ring + here, ring + there, ring + 16 + there], axis=-1)
+    second = np.stack([ring + here, ring + 16 + there, ring + 16 + here], axis=-1)
+    # the middles of bottom and inside are rings of radius 0: one point each
+    number = np.arange(96)
+    number[:16], number[80:] = 0, 80
+    cells = number[np.concatenate([first, second]).reshape(-1, 3)]
+    cells = cells[(cells != np.roll(cells, 1, axis=1)).all(axis=1)]
+    used, cells = np.unique(cells, return_inverse=True)
+    return fs.Mesh(points[used], cells.reshape(-1, 3))
+
+
+@pytest.mark.parametrize("kind", ["revolved", "mesh"])
+def test_the_wall_of_a_cup_counts_as_thin(kind: str) -> None:
+    """Upside down on a cube with nodes 20 mm apart its rim of 2 mm goes between them, though the cup is larger than they are."""
+    scene = fs.Scene("cup", dt=0.01, duration=0.12, theta=1.0)
+    scene.add_floor()
+    scene.add_soft("cube", fs.box_tets((0.12, 0.12, 0.04), (6, 6, 2)), RUBBER, position=(0, 0, 0.02))
+    shape: Any = fs.Revolved([(0, 0), (0.03, 0), (0.03, 0.04)], 0.001)
+    shape = cup_mesh(0.031, 0.002, 0.041) if kind == "mesh" else shape
+    scene.add_rigid("cup", shape, mass=0.5, position=(0.002, 0.003, 0.0835), rotation=(np.pi, 0, 0))
+    if kind == "mesh":
+        scene.contact_by_faces("cup", on=False)
+    run = fs.simulate(scene)
+    (note,) = run.info["notes"]
+    assert note.startswith("cup is 2 mm thick") if kind == "revolved" else re.match(r"cup is [123]\.?\d* mm thick", note)
+    assert ("contact_by_faces" in note) == (kind == "mesh")
+    reason = reasons(run)["between_nodes"]
+    assert run.verdict == "wrong" and reason["bodies"] == ["cube", "cup"]

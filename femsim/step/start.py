@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Collection, Sequence
 
+from contact import Box, Mesh
 from femsim.base.errors import InputError
 from femsim.scene.plausible import notes_on_settings
 from femsim.scene.scene import Scene
@@ -108,10 +109,11 @@ def _check_thin(scene: Scene, thin: Sequence[Thin]) -> list[str]:
                 "contact."
             )
         if one.plate and not one.needle:
+            faces = all(isinstance(shape, (Box, Mesh)) for shape, _, _ in scene.parts[one.part].shapes)
+            by = f"scene.contact_by_faces({name!r}) gives" if faces else f"elements of {across[0]:.2g} mm there give"
             notes[one.part, one.soft] = (
                 f"{name} is {across[0]:.3g} mm thick, and the surface nodes of {soft} are {edge:.3g} mm apart: with its edge it "
-                f"may pass between them without a force; scene.contact_by_faces({name!r}) gives it contact there, and the health "
-                "verdict says so if it passes"
+                f"may pass between them without a force; {by} it contact there, and the health verdict says so if it passes"
             )
     return list(notes.values())
 

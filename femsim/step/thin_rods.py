@@ -8,12 +8,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from contact import Shape, Strand, signed_distance
+from contact import Revolved, Shape, Strand, signed_distance
 from femsim.model.contact_rules import ContactRules
 from femsim.model.parts import Part
 from femsim.step.placed import Placed
 from femsim.step.state import State
 from femsim.step.system import System
+from femsim.step.thin_shapes import thinnest
 
 #: Points between two link centres at which a shape is looked for are at most this part of the radius apart, and so many.
 _APART, _MOST_BETWEEN = 0.5, 32
@@ -30,7 +31,7 @@ class ThinOnRod:
     shape : int
         Number of the shape in its part.
     extents : ndarray, (3,), m
-        Of the box around the shape, ascending.
+        Of the box around the shape, ascending; of a bowl the first is its wall.
     spacing, radius : float, m
         Distance of the link centres along the rod, and the radius at which each has contact.
     open : ndarray, (n - 1,), bool
@@ -64,8 +65,7 @@ def thin_on_rods(system: System, parts: Sequence[Part], pairs: np.ndarray, rules
         spacing, radius = float(np.median(np.diff(one.shape.arc)[1:-1])), one.shape.radius
         for k in shaped:
             for number, (shape, _, _) in enumerate(parts[k].shapes):
-                lower, upper = shape.aabb
-                extents = np.sort(upper - lower)
+                extents = thinnest(shape) if isinstance(shape, Revolved) else np.sort(np.ptp(shape.aabb, axis=0))
                 if extents[0] < spacing - 2.0 * radius:
                     yield ThinOnRod(k, rod, number, extents, spacing, radius, _open(rules, len(part.nodes), rod, k))
 

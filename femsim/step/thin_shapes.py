@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from contact import Box
+from contact import Box, Mesh, Revolved, Shape
 from femsim.model.parts import Part
 from femsim.step.placed import Placed
 from femsim.step.state import State
@@ -37,7 +37,7 @@ class Thin:
     shape : int
         Number of the shape in its part.
     extents : ndarray, (3,), m
-        Of the box around the shape, ascending.
+        Of the box around the shape, ascending; of a hollow one the first is its wall.
     edge : float, m
         Median edge of the surface elements of the body.
     """
@@ -66,12 +66,25 @@ def thin_shapes(parts: Sequence[Part], pairs: np.ndarray, sizes: np.ndarray) -> 
     """
     for k, part in enumerate(parts):
         for number, (shape, _, _) in enumerate(part.shapes):
-            lower, upper = shape.aabb
-            extents = np.sort(upper - lower)
-            for soft in np.flatnonzero(pairs[:, k]).tolist():
-                edge = float(sizes[soft])
-                if len(parts[soft].triangles) and extents[0] < edge:
+            for soft in (one for one in np.flatnonzero(pairs[:, k]).tolist() if len(parts[one].triangles)):
+                extents, edge = thinnest(shape), float(sizes[soft])
+                if extents[0] < edge:
                     yield Thin(k, soft, number, extents, edge)
+
+
+def thinnest(shape: Shape) -> np.ndarray:
+    """Extents of the box around a shape, ascending, (3,), m; of a bowl or a hollow mesh the first is the wall.
+
+    The wall of a mesh is twice the depth of its deepest place on its distance grid, which cuts off half a cell on either side.
+    """
+    lower, upper = shape.aabb
+    extents = np.sort(upper - lower)
+    if isinstance(shape, Revolved):
+        extents[0] = min(extents[0], 2.0 * shape.padding)
+    elif isinstance(shape, Mesh):
+        grid = shape.grid()
+        extents[0] = min(extents[0], grid.spacing - 2.0 * min(0.0, float(grid.values.min())))
+    return np.asarray(extents)
 
 
 class ThinShapes:
@@ -140,6 +153,11 @@ def _points(part: Part, thin: Thin) -> np.ndarray:
         counts = np.minimum(np.ceil(2.0 * shape.half_extents / (_APART * thin.edge)), 1 + _MOST_BETWEEN).astype(int) + 1
         ticks = [np.linspace(-half, half, count) for half, count in zip(shape.half_extents, counts, strict=True)]
         points = np.stack(np.meshgrid(*ticks, indexing="ij"), axis=-1).reshape(-1, 3)
+    elif isinstance(shape, Mesh):
+        corner, apart = shape.points[shape.triangles], _APART * thin.edge
+        longest = float(np.linalg.norm(corner - np.roll(corner, 1, axis=1), axis=2).max())
+        points, _ = shape.features(min(max(math.ceil(longest / apart) - 1, 0), _MOST_BETWEEN))
+        points = points[np.unique(np.floor(points / apart), axis=0, return_index=True)[1]]
     else:
         between = math.ceil(float(thin.extents[2]) / (_APART * thin.edge)) - 1
         points, _ = shape.features(min(max(between, 0), _MOST_BETWEEN))
