@@ -134,3 +134,15 @@ def test_the_wall_of_a_cup_counts_as_thin(kind: str) -> None:
     assert ("contact_by_faces" in note) == (kind == "mesh")
     reason = reasons(run)["between_nodes"]
     assert run.verdict == "wrong" and reason["bodies"] == ["cube", "cup"]
+
+
+def test_a_wall_that_is_driven_through_is_judged_by_its_thickness() -> None:
+    """Depth is relative to the wall of 2 mm, not to the pot of 40 mm or the ball of 20 mm."""
+    scene = fs.Scene("pot", dt=0.005, duration=0.05)
+    scene.add_obstacle("pot", fs.Revolved([(0, 0), (0.03, 0), (0.03, 0.04)], 0.001))
+    ball = scene.add_rigid("ball", fs.Sphere(0.01), mass=0.1, position=(0, 0, 0.03))
+    scene.drive(ball, fs.Motion([0, 0.05], [(0, 0, 0), (0.06, 0, 0)], smooth=False))
+    run = fs.simulate(scene)
+    reason = reasons(run)["led_overlap"]
+    assert run.verdict == "wrong" and "of the thickness of pot (2 mm)" in reason["text"]
+    assert reason["value"] > 0.25

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from contact import Revolved, Shape, Strand, signed_distance
+from contact import Shape, Strand, signed_distance
 from femsim.model.contact_rules import ContactRules
 from femsim.model.parts import Part
 from femsim.step.placed import Placed
 from femsim.step.state import State
 from femsim.step.system import System
-from femsim.step.thin_shapes import thinnest
+from femsim.step.thin_shapes import thickness
 
 #: Points between two link centres at which a shape is looked for are at most this part of the radius apart, and so many.
 _APART, _MOST_BETWEEN = 0.5, 32
@@ -65,7 +65,8 @@ def thin_on_rods(system: System, parts: Sequence[Part], pairs: np.ndarray, rules
         spacing, radius = float(np.median(np.diff(one.shape.arc)[1:-1])), one.shape.radius
         for k in shaped:
             for number, (shape, _, _) in enumerate(parts[k].shapes):
-                extents = thinnest(shape) if isinstance(shape, Revolved) else np.sort(np.ptp(shape.aabb, axis=0))
+                extents = np.sort(np.ptp(shape.aabb, axis=0))
+                extents[0] = thickness(shape)
                 if extents[0] < spacing - 2.0 * radius:
                     yield ThinOnRod(k, rod, number, extents, spacing, radius, _open(rules, len(part.nodes), rod, k))
 

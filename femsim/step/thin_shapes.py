@@ -72,6 +72,13 @@ def thin_shapes(parts: Sequence[Part], pairs: np.ndarray, sizes: np.ndarray) -> 
                     yield Thin(k, soft, number, extents, edge)
 
 
+def thickness(shape: Shape) -> float:
+    """Smallest extent of a shape, m, or the wall of a bowl."""
+    lower, upper = shape.aabb
+    smallest = float((upper - lower).min())
+    return min(smallest, 2.0 * shape.padding) if isinstance(shape, Revolved) else smallest
+
+
 def thinnest(shape: Shape) -> np.ndarray:
     """Extents of the box around a shape, ascending, (3,), m; of a bowl or a hollow mesh the first is the wall.
 
@@ -79,9 +86,8 @@ def thinnest(shape: Shape) -> np.ndarray:
     """
     lower, upper = shape.aabb
     extents = np.sort(upper - lower)
-    if isinstance(shape, Revolved):
-        extents[0] = min(extents[0], 2.0 * shape.padding)
-    elif isinstance(shape, Mesh):
+    extents[0] = thickness(shape)
+    if isinstance(shape, Mesh):
         grid = shape.grid()
         extents[0] = min(extents[0], grid.spacing - 2.0 * min(0.0, float(grid.values.min())))
     return np.asarray(extents)

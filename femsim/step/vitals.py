@@ -18,7 +18,7 @@ from femsim.step.placed import Placed
 from femsim.step.state import State
 from femsim.step.system import System
 from femsim.step.thin_rods import ThinOnRods, thin_on_rods
-from femsim.step.thin_shapes import ThinShapes, thin_shapes
+from femsim.step.thin_shapes import ThinShapes, thickness, thin_shapes
 
 #: Contacts stick for certain whose tangential force is at most this part of what friction allows.
 _STICKS = 0.95
@@ -105,7 +105,7 @@ class Sizes:
     ----------
     part : ndarray, (np,), m
         Size of each part that another may not sink into by much: the median edge of its surface elements, the thickness of a
-        rod, the smallest extent of its shapes; infinite for planes.
+        rod, the smallest extent of its shapes, the wall of a bowl; infinite for planes.
     what : tuple of str
         In words what these are: "elements", "thickness".
     extent : ndarray, (bodies,), m
@@ -141,8 +141,7 @@ class Sizes:
 
 def _part_size(system: System, part: Part, state: State) -> tuple[float, str]:
     if not len(part.nodes):
-        thin = [float((upper - lower).min()) for lower, upper in (shape.aabb for shape, _, _ in part.shapes)]
-        return min(thin, default=math.inf), "thickness"
+        return min((thickness(shape) for shape, _, _ in part.shapes), default=math.inf), "thickness"
     body, q = system.bodies[part.body], state.q[system.q_slices[part.body]]
     if body.contact_radius > 0.0:
         return 2.0 * body.contact_radius, "thickness"
