@@ -10,6 +10,7 @@ from femsim.base.errors import InputError
 from femsim.scene.plausible import notes_on_settings
 from femsim.scene.scene import Scene
 from femsim.step.contacts import Contacts
+from femsim.step.deep_inside import deep_inside
 from femsim.step.state import State
 from femsim.step.thin_rods import ThinOnRod
 from femsim.step.thin_shapes import Thin
@@ -31,7 +32,8 @@ def check_start(scene: Scene, contacts: Contacts, vital_signs: VitalSigns, state
     waiting = {rule.pair for rule in contacts.rules.until_broken if rule.pair is not None}
     soft = _check_soft(scene, contacts, state, waiting)
     thin = [*_check_thin(scene, vital_signs.thin), *_thin_on_rods(scene, vital_signs.thin_on_rods)]
-    return [*scene.notes, *notes_on_settings(dt, scene.gravity), *soft, *_overlaps(scene, contacts, vital_signs, waiting), *thin]
+    rigid = [*_overlaps(scene, contacts, vital_signs, waiting), *_unseen(scene, contacts, vital_signs, state, waiting)]
+    return [*scene.notes, *notes_on_settings(dt, scene.gravity), *soft, *rigid, *thin]
 
 
 def _for_ever(scene: Scene, contacts: Contacts, a: int, b: int, depth: float) -> str:
@@ -91,6 +93,26 @@ def _overlaps(scene: Scene, contacts: Contacts, vital_signs: VitalSigns, waiting
             speed = scene.max_correction if scene.correction else 0.0
             when = " once the joint between them breaks" if (a, b) in waiting else ""
             out.append(f"{said}; contact pushes them apart, at up to {speed:g} m/s{when}")
+    return out
+
+
+def _unseen(
+    scene: Scene, contacts: Contacts, vital_signs: VitalSigns, state: State, waiting: Collection[tuple[int, int]]
+) -> list[str]:
+    """Refuse rigid parts that are deep in each other though no corner, edge or face may be in contact; note those joined."""
+    out, sizes = [], vital_signs.sizes
+    found = deep_inside(scene.parts, contacts.rules.pairs, contacts.places.read(state), sizes.part, DEEP)
+    for a, b, depth in found:
+        if (a, b) in waiting:
+            if not vital_signs.at_start.get((a, b), 0.0) > DEEP * sizes.of_pair(a, b)[0]:
+                out.append(_for_ever(scene, contacts, a, b, depth))
+            continue
+        size, which = sizes.of_pair(a, b)
+        raise InputError(
+            f"scene {scene.name!r}: {scene.parts[a].name} and {scene.parts[b].name} overlap by {1e3 * depth:.3g} mm or more at "
+            f"the start, more than half of the {sizes.what[which]} of {scene.parts[which].name} ({1e3 * size:.3g} mm), where "
+            "contact may not see it. Move them apart."
+        )
     return out
 
 
