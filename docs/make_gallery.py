@@ -51,14 +51,17 @@ class Shot:
 BARE = {"arrows": False}  # where arrows would hide what they push
 SHOTS = {
     "anisotropic_box": Shot(0.3, options=BARE | {"camera": "follow:box,20,35,1.1"}),
+    "arm_lifts_ball": Shot(options={"camera": "-35,18"}),
     "arm_winds_cable": Shot(30.0, 5.0, options=BARE | {"camera": "-60,16,1.0"}),
     "cable_pull": Shot(options=BARE),
     "cable_winding": Shot(30.0, 5.0, "cable_winding", (15.0, 30.0, 55.0), options=BARE | {"camera": "28,20,1.2"}),
     "crank_pusher": Shot(0.9, options=BARE),
     "dishes_by_hand": Shot(4.4, 0.1, options=BARE),
-    "hanging_cable": Shot(every=0.5, options={"camera": "20,10"}),
+    "falling_bars": Shot(options=BARE),
+    "hanging_cable": Shot(every=0.5, options={"camera": "follow:cable,20,10,2"}),
     "held_rods": Shot(1.3, options={"field": "tension"}),
     "nut_by_hand": Shot(options=BARE),
+    "peg_in_hole": Shot(options=BARE | {"camera": "28,30,1.3"}),
     "pouring": Shot(1.6, 0.05, options=BARE),
     "quadruped_drop": Shot(every=0.5, options=BARE),
     "released_beam": Shot(0.1, 0.02, options={"camera": "20,12"}),

@@ -137,7 +137,7 @@ HEADER = ["method", "iterations to 1e-2", "1e-4", "1e-6", "factorizations", "CPU
 def draw(axes: Any, rows: Sequence[Raw], title: str) -> None:
     """Draw the residuals of rows by iteration into axes."""
     for row in rows:
-        axes.semilogy(range(1, len(row["residual"]) + 1), np.maximum(row["residual"], 1e-10), label=row["label"])
+        axes.semilogy(range(1, len(row["residual"]) + 1), np.maximum(row["residual"], 1e-10), label=row["label"].replace("`", ""))
     axes.set(xlabel="iteration", ylabel="residual", title=title)
     axes.legend(fontsize="x-small")
 

@@ -64,4 +64,4 @@ def picture(path: Path, panels: int) -> Iterator[Any]:
         figure = Figure(figsize=(4.4 * panels, 3.2), layout="constrained")
         yield figure.subplots(1, panels, squeeze=False)[0]
         with replacing(path) as temporary:
-            figure.savefig(temporary, dpi=110, format="png")
+            figure.savefig(temporary, dpi=200, format="png")
