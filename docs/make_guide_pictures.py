@@ -123,7 +123,13 @@ def faces() -> None:
                 scene.contact_by_faces(f"box{k}", on=run.name == "by faces")
             fs.simulate(scene, out=run, max_halvings=0)
         drawn = fs.render_run(
-            runs, out=Path(scratch) / "drawn", field="displacement", camera="24,14,1.0", size=(800, 520), stills=2, mp4=False,
+            runs,
+            out=Path(scratch) / "drawn",
+            field="displacement",
+            camera="24,14,1.0",
+            size=(800, 520),
+            stills=2,
+            mp4=False,
             arrows=False,
         )
         shutil.copy(drawn.frames[-1], PICTURES / "by_faces.png")

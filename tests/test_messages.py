@@ -369,7 +369,10 @@ def wrong_things(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ("report run --out page.pdf", "the page page.pdf would be HTML; let its name end in .html."),
         ("play small_cube.py --out run --no-open", "the output folder run exists; choose another by --out.\n"),
         ("play", "for instance: femsim play soft_ball_gripping (see"),
-        ("reproduce cond --only fig77", "'fig77'; did you mean 'fig7'? there are I, fig6, II, fig7, III, fig8, IV, V, fig9, VI, fig10"),
+        (
+            "reproduce cond --only fig77",
+            "'fig77'; did you mean 'fig7'? there are I, fig6, II, fig7",
+        ),
         ("fit-material test.csv", "column 'stress' has no unit; write one of Pa, kPa, MPa, N/mm2, GPa in parentheses"),
         ("fit-material one.csv", "has 1 sample below"),
         ("help", "there is no command 'help'; femsim --help lists the commands."),

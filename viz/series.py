@@ -56,6 +56,9 @@ class FrameSeries(Protocol):
 class PvdFrames:
     """Frames of a PVD series."""
 
+    def __repr__(self) -> str:
+        return f"<Frames of {self.path}: {len(self.times)}, parts {', '.join(self.parts) or 'none'}>"
+
     def __init__(self, path: Path) -> None:
         self.path = path
         frames = read_pvd(path)
@@ -79,6 +82,8 @@ class HdfFrames:
 
     A child with limits walks the structure of all files first (`foreign.hdf5.check_frames`); what is read here later are numbers.
     """
+
+    __repr__ = PvdFrames.__repr__
 
     def __init__(self, path: Path) -> None:
         h5py = import_h5py()

@@ -17,7 +17,7 @@ from contact.metrics import contact_residual, contact_velocity, residuals
 from contact.problem import ContactProblem
 from contact.solvers import multigrid
 from contact.solvers.banded import Banded, BandedOptions
-from contact.solvers.base import Check, FactorizationOptions, Remembering, Solution, Solver, SolverOptions, WarmStart
+from contact.solvers.base import Check, FactorizationOptions, Remembering, Solution, Solver, SolverOptions, Told, WarmStart
 from contact.solvers.canal import Canal, CanalOptions
 from contact.solvers.cond import Cond, CondOptions
 from contact.solvers.cond_newton import ON_THE_LAW, RIGHT, CondNewton, CondNewtonOptions
@@ -250,7 +250,7 @@ def _known_as(name: str) -> str:
     return {"few": "exact", "last": "exact", "fresh": "canal"}.get(name, name)
 
 
-class Auto:
+class Auto(Told):
     """Banded for rods alone, CANAL for few unknowns with many contacts, COND where A is well conditioned, exact elsewhere.
 
     For very few unknowns and contacts, such as those of a box on a floor, the exact solver with dense factors and Newton's method

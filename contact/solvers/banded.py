@@ -13,7 +13,7 @@ from contact.errors import ContactError
 from contact.metrics import natural_map_scale
 from contact.problem import ContactProblem, from_isotropic, isotropic, to_isotropic
 from contact.solvers import banded_kernels as kernels
-from contact.solvers.base import Solution, SolverOptions, WarmStart
+from contact.solvers.base import Solution, SolverOptions, Told, WarmStart
 from contact.solvers.judge import Judge, Rows, drive
 from contact.solvers.with_rows import takes_rows
 
@@ -39,7 +39,7 @@ class BandedOptions(SolverOptions):
     max_iterations: int = 25
 
 
-class Banded:
+class Banded(Told):
     """Regularised semi-smooth Newton for chains of links.
 
     A is block tridiagonal with 6x6 blocks (rods, each its own chain) and every contact acts on one link, so the contact forces

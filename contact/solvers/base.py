@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, Literal, Protocol, get_args, runtime_checkable
 
 import numpy as np
@@ -117,6 +117,19 @@ class Solver(Protocol):
     def solve(self, problem: ContactProblem, warm_start: WarmStart | None = None) -> Solution:
         """Solve, optionally from a starting point."""
         ...
+
+
+class Told:
+    """Base of solvers, which says what one is: its name, and the options that differ from their defaults."""
+
+    options: Any
+
+    def __repr__(self) -> str:
+        standard = type(self.options)()
+        names = [field.name for field in fields(self.options) if field.repr]
+        own = [n for n in names if getattr(self.options, n) != getattr(standard, n)]
+        told = ", ".join(f"{n}={getattr(self.options, n)!r}" for n in own)
+        return f"<solver {self.options.solver_name!r}{f': {told}' if told else ''}>"
 
 
 @runtime_checkable

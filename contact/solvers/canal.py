@@ -13,7 +13,7 @@ from contact.local import LocalProblem
 from contact.metrics import Residuals, norm, residuals
 from contact.problem import ContactProblem, from_isotropic, isotropic, to_isotropic
 from contact.solvers.augmented import AugmentedLagrangian, Inner, Plan
-from contact.solvers.base import Check, FactorizationOptions, Solution, WarmStart
+from contact.solvers.base import Check, FactorizationOptions, Solution, Told, WarmStart
 from contact.solvers.canal_ways import Base, DenseBase, PatchBase, SparseBase, SparseCholesky, WayName, choose
 from contact.solvers.converted import solve_converted
 from contact.solvers.judge import Judge, Row, barring, drive
@@ -94,7 +94,7 @@ class CanalOptions(FactorizationOptions):
         )  # fmt: skip
 
 
-class Canal:
+class Canal(Told):
     """Cascaded Newton-based augmented Lagrangian (papers/000 section V, papers/002).
 
     The De Saxce form of the contact law makes a convex problem of a step as soon as the slip speeds in it are given; they are

@@ -15,7 +15,7 @@ from contact.local import LocalProblem
 from contact.metrics import natural_map_scale
 from contact.nodalize import nodalize
 from contact.problem import ContactProblem, from_isotropic, isotropic, to_isotropic
-from contact.solvers.base import Check, FactorizationOptions, OperatorOptions, Solution, WarmStart
+from contact.solvers.base import Check, FactorizationOptions, OperatorOptions, Solution, Told, WarmStart
 from contact.solvers.condensed import relaxation_note
 from contact.solvers.judge import Judge, drive
 from contact.solvers.linear_steps import DualStep, LinearStep, PrimalStep, choose
@@ -73,7 +73,7 @@ class CcsOptions(FactorizationOptions, OperatorOptions):
         ]
 
 
-class Ccs:
+class Ccs(Told):
     """Contact-constraint splitting: ADMM between the dynamics and the contact law (papers/001 section V-E1; papers/003 Alg. 1).
 
     Minimising over v with penalty R on J v + phi = z gives one linear solve with A + J^T R J an iteration, then each contact is

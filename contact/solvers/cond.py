@@ -15,7 +15,7 @@ from contact.metrics import LawArguments, Residuals, law_arguments, natural_map_
 from contact.nodalize import AUTO_GAIN_FACTOR, NodalContactProblem, layout, nodalize
 from contact.problem import ContactProblem, isotropic
 from contact.solvers import cond_contact_kernels as contact_kernels, cond_kernels as iteration, cond_system_kernels as kernels
-from contact.solvers.base import Check, OperatorOptions, Solution, WarmStart
+from contact.solvers.base import Check, OperatorOptions, Solution, Told, WarmStart
 from contact.solvers.block_rows import BlockPattern, apply_blocks
 from contact.solvers.cond_groups import (
     Acceleration,
@@ -115,7 +115,7 @@ class CondOptions(OperatorOptions):
         ]
 
 
-class Cond:
+class Cond(Told):
     """Contact nodalization and diagonalization.
 
     Parameters

@@ -17,7 +17,7 @@ from contact.problem import ContactProblem, from_isotropic, isotropic, to_isotro
 from contact.solvers import alternating, multigrid, primal_kernels as kernels
 from contact.solvers.alternating import Alternation, Turns
 from contact.solvers.augmented import AugmentedLagrangian
-from contact.solvers.base import FactorizationOptions, Solution, WarmStart
+from contact.solvers.base import FactorizationOptions, Solution, Told, WarmStart
 from contact.solvers.cond import Cond, CondOptions, FixedPoint
 from contact.solvers.converted import solve_converted
 from contact.solvers.definite import Definite
@@ -76,7 +76,7 @@ class CondNewtonOptions(FactorizationOptions):
     max_iterations: int = 2000
 
 
-class CondNewton:
+class CondNewton(Told):
     """Phases of COND's iteration, each followed by a few semi-smooth Newton steps on (v, lam).
 
     COND's sweep settles contacts and stiff local modes within tens of iterations, but not the smooth modes of a body, which its

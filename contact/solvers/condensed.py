@@ -20,7 +20,7 @@ from contact.delassus import DelassusOperator
 from contact.local import LocalProblem
 from contact.metrics import natural_map_scale
 from contact.problem import ContactProblem, force_scales, from_isotropic, isotropic, to_isotropic
-from contact.solvers.base import FactorizationOptions, OperatorOptions, Solution, WarmStart
+from contact.solvers.base import FactorizationOptions, OperatorOptions, Solution, Told, WarmStart
 from contact.solvers.dense import relative_residual
 from contact.solvers.judge import Judge, Row, drive
 from contact.solvers.with_rows import takes_rows
@@ -262,7 +262,7 @@ def solve_local(problem: LocalProblem, warm_start: WarmStart | None, options: Co
 Options = TypeVar("Options", bound=CondensedOptions)
 
 
-class CondensedSolver(ABC, Generic[Options]):
+class CondensedSolver(Told, ABC, Generic[Options]):
     """A solver that iterates on the forces alone; a subclass says by which method.
 
     Parameters

@@ -18,7 +18,7 @@ from contact.local import LocalProblem
 from contact.metrics import LawArguments, Residuals, contact_velocity, norm, residuals
 from contact.problem import ContactProblem, force_scales, from_isotropic, isotropic, to_isotropic
 from contact.solvers import exact_kernels as kernels
-from contact.solvers.base import Check, FactorizationOptions, Solution, WarmStart
+from contact.solvers.base import Check, FactorizationOptions, Solution, Told, WarmStart
 from contact.solvers.dense import DenseResult, DenseSolver
 from contact.solvers.judge import BALANCE_FACTOR, Judge, Row, drive
 from contact.solvers.mixing import Iterate, Mixing
@@ -72,7 +72,7 @@ class ExactOptions(FactorizationOptions):
         return [*super()._checks(), ("max_sweeps", self.max_sweeps, self.max_sweeps >= 1, "integers >= 1")]
 
 
-class Exact:
+class Exact(Told):
     """Condensation by a lagged direct factorization, and exact contact by Gauss-Seidel and semi-smooth Newton.
 
     With A~ an earlier A that is factorized with the rows of the contacts kept to the end (``contact.linear``), one iteration

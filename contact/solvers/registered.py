@@ -17,7 +17,7 @@ from contact.linear import Factorization, make_factorization
 from contact.local import LocalProblem, make_local_problem
 from contact.problem import ContactProblem, from_isotropic, isotropic, to_isotropic
 from contact.reduction import Reduction
-from contact.solvers.base import Solution, SolverOptions, WarmStart
+from contact.solvers.base import Solution, SolverOptions, Told, WarmStart
 from contact.solvers.judge import Judge, Row, drive
 from contact.solvers.with_rows import takes_rows
 
@@ -131,7 +131,7 @@ class _Named:
         raise ContactError(f"solver {self._name!r} raised {type(error).__name__}: {error} ({place}); correct it.") from error
 
 
-class FunctionSolver:
+class FunctionSolver(Told):
     """A solver whose iterates come from a function; subclasses made by :func:`function_solver` name it.
 
     Parameters

@@ -22,7 +22,7 @@ from contact.local import SYMMETRY, LocalProblem
 from contact.metrics import natural_map_scale
 from contact.metrics_kernels import larger, relative
 from contact.problem import ContactProblem, from_isotropic, isotropic, to_isotropic
-from contact.solvers.base import Check, FactorizationOptions, OperatorOptions, Solution, WarmStart
+from contact.solvers.base import Check, FactorizationOptions, OperatorOptions, Solution, Told, WarmStart
 from contact.solvers.condensed import Law, relaxation_note
 from contact.solvers.dense import relative_residual
 from contact.solvers.judge import Judge, Row, drive
@@ -344,7 +344,7 @@ class GlobalDynamics:
         return float(relative(float(np.linalg.norm(force - returned)), scale))
 
 
-class Admm:
+class Admm(Told):
     """Alternating directions: one linear step an iteration, then each contact alone (papers/003 Algs. 1 to 3; papers/004 Alg. 6).
 
     The default is our choice: accelerated, balanced by true residuals, scaled by contact, strict; those of the papers are in

@@ -17,7 +17,7 @@ from contact.linear import make_factorization
 from contact.local import LocalProblem
 from contact.problem import ContactProblem, from_isotropic, isotropic, to_isotropic
 from contact.solvers import subadmm_kernels as kernels
-from contact.solvers.base import Check, FactorizationOptions, Solution, WarmStart
+from contact.solvers.base import Check, FactorizationOptions, Solution, Told, WarmStart
 from contact.solvers.converted import solve_converted
 from contact.solvers.judge import Judge, Row, drive
 from contact.solvers.penalty import Fixed, Rule, Sizes
@@ -89,7 +89,7 @@ class SubadmmOptions(FactorizationOptions):
         ]
 
 
-class Subadmm:
+class Subadmm(Told):
     """Subsystem-based ADMM (papers/000 section VI).
 
     Each contact has one slack for each subsystem that takes part in it (a piece p), so that the linear systems fall apart::

@@ -95,7 +95,8 @@ def read_tensile_test(path: str | Path) -> TensileTest:
     data = np.array(values, dtype=np.float64).reshape(-1, 2)
     if len(data) < LEAST_SAMPLES:
         raise InputError(
-            f"{path}: the tensile test has {len(data)} sample{'s' * (len(data) != 1)} below its names; at least {LEAST_SAMPLES} are needed."
+            f"{path}: the tensile test has {len(data)} sample{'s' * (len(data) != 1)} below its names; "
+            f"at least {LEAST_SAMPLES} are needed."
         )
     stretch = factor_x * data[:, 0] + (0.0 if _plain_title(titles[x]) == "stretch" else 1.0)
     if len(stretch) and stretch.min() <= 0.0:
