@@ -17,6 +17,7 @@ from viz.files import save_figure
 from viz.look import COLOURS, STYLE, WIDTH, Look
 
 if TYPE_CHECKING:
+    from matplotlib.axis import Axis
     from matplotlib.figure import Figure
     from pandas import DataFrame
 
@@ -195,6 +196,7 @@ def plot_sensitivity(
 
 def _new(rows: int, columns: int, width: float, height: float, **options: Any) -> tuple[Figure, npt.NDArray[Any]]:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.axis import Axis
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(width, height), layout="constrained")
@@ -255,6 +257,7 @@ class _Drawing:
             axis.set_ylabel(self._label(metric))
         if self._logarithmic(across):
             axes[-1, 0].set_xscale("log")
+            _plain_ticks(axes[-1, 0].xaxis, table[across])
         axes[-1, 0].set_xlabel(self._label(across))
         if lines and others:
             handles, labels = axes[0, 0].get_legend_handles_labels()
@@ -331,6 +334,7 @@ class _Drawing:
                 x = table[horizontal].to_numpy(float)
                 if logarithmic[horizontal]:
                     axis.set_xscale("log")
+                    _plain_ticks(axis.xaxis, table[horizontal])
                 if row == column:
                     known = x[np.isfinite(x)]
                     edges = np.geomspace if logarithmic[horizontal] else np.linspace
@@ -341,11 +345,24 @@ class _Drawing:
                     axis.scatter(x, table[vertical], c=table[colour_by], cmap=_MAP, s=5)
                     if logarithmic[vertical]:
                         axis.set_yscale("log")
+                        _plain_ticks(axis.yaxis, table[vertical])
                 if column == 0 and row > 0:
                     axis.set_ylabel(self._label(vertical, broken=True))
                 if row == n - 1:
                     axis.set_xlabel(self._label(horizontal, broken=True))
         return figure
+
+
+def _plain_ticks(axis: Axis, values: Any) -> None:
+    """Label a logarithmic axis over less than 30 with plain numbers; matplotlib writes 1.05 x 10^0 there."""
+    from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter, StrMethodFormatter
+
+    low, high = float(np.nanmin(values)), float(np.nanmax(values))
+    if high / low >= 30:
+        return
+    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)) if high / low >= 4 else MaxNLocator(4))
+    axis.set_major_formatter(StrMethodFormatter("{x:g}"))
+    axis.set_minor_formatter(NullFormatter())
 
 
 def _text(value: Any) -> str:
