@@ -375,6 +375,7 @@ def wrong_things(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ),
         ("fit-material test.csv", "column 'stress' has no unit; write one of Pa, kPa, MPa, N/mm2, GPa in parentheses"),
         ("fit-material one.csv", "has 1 sample below"),
+        ("selftest stack_rigd", "'stack_rigd'; did you mean 'stack_rigid'? femsim selftest --list lists them.\n"),
         ("help", "there is no command 'help'; femsim --help lists the commands."),
         ("export run", "there is no command 'export'; femsim run writes frames"),
     ],

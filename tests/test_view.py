@@ -377,8 +377,9 @@ def test_wrong_input(
     status, _, err = call("view", str(run), "--set", "a=1")
     assert (status, err) == (2, "femsim: --set and --out are for scenes; a run folder is shown as it is.\n")
     scene = scene_file(tmp_path)
-    status, _, err = call("view", str(scene), "--out", str(run))
-    assert status == 2 and "exists already; choose another by --out" in err
+    for shown in (str(scene), "soft_ball_gripping"):  # also the name of one that comes with femsim
+        status, _, err = call("view", shown, "--out", str(run))
+        assert status == 2 and "exists already; choose another by --out" in err
     status, _, err = call("view", str(scene), "--set", "side=-1", "--out", str(tmp_path / "new"))
     assert status == 2 and not (tmp_path / "new").exists()
     monkeypatch.setitem(sys.modules, "viser", None)

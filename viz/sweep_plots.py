@@ -196,7 +196,6 @@ def plot_sensitivity(
 
 def _new(rows: int, columns: int, width: float, height: float, **options: Any) -> tuple[Figure, npt.NDArray[Any]]:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.axis import Axis
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(width, height), layout="constrained")

@@ -444,10 +444,10 @@ def chosen(names: tuple[str, ...]) -> list[Stress]:
     InputError
         An unknown name.
     """
-    from femsim.base.errors import did_you_mean
+    from femsim.base.errors import meant
 
     scenes = {stress.name: stress for stress in stress_scenes()}
     for name in names:
         if name not in scenes:
-            raise InputError(f"there is no stress scene {name!r}{did_you_mean(name, scenes)}")
+            raise InputError(f"there is no stress scene {name!r};{meant(name, scenes)} femsim selftest --list lists them.")
     return [scenes[name] for name in names] if names else list(scenes.values())
