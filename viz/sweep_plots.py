@@ -359,7 +359,7 @@ def _plain_ticks(axis: Axis, values: Any) -> None:
     low, high = float(np.nanmin(values)), float(np.nanmax(values))
     if high / low >= 30:
         return
-    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)) if high / low >= 4 else MaxNLocator(4))
+    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)) if high / low >= 4 else MaxNLocator(4, steps=[1, 2, 5, 10]))
     axis.set_major_formatter(StrMethodFormatter("{x:g}"))
     axis.set_minor_formatter(NullFormatter())
 
