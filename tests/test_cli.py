@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from command_line import Call, assert_sentence, info
 from small_scene import FILE, scene_file
 
 import femsim as fs
+from femsim.cli import app
 
 ROOT = Path(fs.__file__).resolve().parent.parent
 SCENE = ROOT / "scenes" / "soft_ball_gripping.py"
@@ -259,6 +261,14 @@ def test_help(arguments: list[str], call: Call) -> None:
         for command in ("run", "describe", "scenes", "materials", "solvers", "doctor", "render", "plot"):
             assert command in out
         assert "Exit status" in out
+
+
+@pytest.mark.parametrize("command", [name for name in app if not name.startswith("-")])
+def test_help_tells_what_an_option_does_and_no_empty_default(command: str, call: Call) -> None:
+    _, out, _ = call(command, "--help")
+    words = " ".join(out.replace("\N{BOX DRAWINGS LIGHT VERTICAL}", " ").split())
+    assert not any(f"[default: {empty}]" in words for empty in ("None", "()", '""', "False")) and "--empty-" not in words
+    assert not re.search(r"--[\w-]+ [A-Z|]+(\.\.\.)? \[default", words)  # nothing said between
 
 
 def test_version(call: Call) -> None:
