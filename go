@@ -117,8 +117,9 @@ case ${1:-} in
         export OMP_NUM_THREADS="${OMP_NUM_THREADS:-1}" MKL_NUM_THREADS="${MKL_NUM_THREADS:-1}" OPENBLAS_NUM_THREADS="${OPENBLAS_NUM_THREADS:-1}"
         cores=$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1)
         workers=${FEMSIM_TEST_WORKERS:-$((cores < 4 ? cores : 4))}
-        # a worker that dies ends the run: xdist, asked for a new one, waits for ever with whole files as its units
-        exec "$venv/bin/python" -m pytest -n "$workers" --dist loadfile --max-worker-restart 0 "$@" ;;
+        # a worker that dies ends the run: xdist, asked for a new one, waits for ever with whole files as its units; their order is
+        # that of tests/conftest.py, long ones first
+        exec "$venv/bin/python" -m pytest -n "$workers" --dist loadfile --no-loadscope-reorder --max-worker-restart 0 "$@" ;;
     help | -h | --help) sed -n '2,/^set -eu/{/^set -eu/!s/^# \{0,1\}//p;}' "$0" ;;
     *) die "'$1' is not known; there are: ./go, ./go test, ./go setup, ./go help." ;;
 esac

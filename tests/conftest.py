@@ -1,5 +1,8 @@
 """Name the folder of compiled kernels by a digest of their sources, before a test changes the environment.
 
+Files of tests are the units that processes share out: long ones come first, then those of many tests, so that none of them has
+a long one left when the others have ended.
+
 Signals mean what they mean in a terminal, also where the tests run in the background or under nohup, which ignore some of them:
 programs that tests start inherit that.
 """
@@ -7,6 +10,7 @@ programs that tests start inherit that.
 from __future__ import annotations
 
 import signal
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,6 +19,14 @@ from small_scene import scene_file
 
 from femsim.base.numba_cache import folder_in_use
 from femsim.cli import execute
+
+#: Files that take long for few tests: scenes that run whole, processes that are started, kernels compiled in other folders.
+#: Of two that call the same kernels one stands far behind the other, which has compiled them by then.
+LONG = (
+    "sweep_cluster", "robot_scenes", "wheel", "main_job", "recipes", "reproduce_canal", "notebooks", "cable_scenes", "names",
+    "reproduce", "driven_scenes", "docs", "bad_files", "soft_mat_folding", "fuzz", "released_beam", "compiled_ahead",
+    "reproduce_splittings", "selftest", "numba_cache", "guide", "installation", "suite", "determinism", "data", "beside",
+)  # fmt: skip
 
 folder_in_use()
 
@@ -42,3 +54,10 @@ def call(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, st
         return status, done.out, done.err
 
     return run
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put files in the order in which they are begun."""
+    tests = Counter(item.path for item in items)
+    place = {f"test_{name}": number for number, name in enumerate(LONG)}
+    items.sort(key=lambda item: (place.get(item.path.stem, len(LONG)), -tests[item.path], item.path))

@@ -9,9 +9,6 @@ import math
 import os
 import signal
 import socket
-import subprocess
-import sys
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -19,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from killed_runs import killed_after
 from small_scene import DT, STEPS, cube_scene, scene_file
 
 import femsim as fs
@@ -324,34 +322,22 @@ def test_unknown_format_or_precision(option: str, tmp_path: Path) -> None:
     assert not (tmp_path / "run").exists()
 
 
-# The driver of the next test: a run whose frames are written as fast as they can be.
-KILLED = """
-import sys
-import femsim as fs
-from small_scene import cube_scene
-fs.simulate(cube_scene(duration=60.0), out=sys.argv[1], format=sys.argv[2])
-"""
-
-
-@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs SIGKILL")
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs processes that fork")
 @pytest.mark.parametrize("format", ["pvd", "vtkhdf"])
 def test_a_run_killed_at_any_time_leaves_all_frames_but_the_last(format: str, tmp_path: Path) -> None:
+    """A run whose frames are written as fast as they can be."""
     if format == "vtkhdf":
         pytest.importorskip("h5py")
-    here = Path(__file__).parent
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(here.parent), str(here)])}
     for delay in (0.0, 0.021, 0.13):
         folder = tmp_path / f"run{delay}"
-        child = subprocess.Popen([sys.executable, "-c", KILLED, str(folder), format], env=environment)
-        try:
-            deadline = time.monotonic() + 120
-            while len((folder / "steps.csv").read_text().splitlines() if (folder / "steps.csv").exists() else []) < 8:
-                assert child.poll() is None and time.monotonic() < deadline
-                time.sleep(0.001)
-            time.sleep(delay)
-        finally:
-            child.kill()
-            child.wait()
+
+        def run(folder: Path = folder) -> None:
+            fs.simulate(cube_scene(duration=60.0), out=folder, format=format)
+
+        def begun(steps: Path = folder / "steps.csv") -> bool:
+            return steps.exists() and len(steps.read_text().splitlines()) >= 8
+
+        assert killed_after(delay, run, begun)
         series = fs.open_frames(folder)
         rows = (folder / "steps.csv").read_text().splitlines()[1:]
         assert len(series.times) >= max(7, len(rows))  # the frame of a step is written before its row; one more at the start

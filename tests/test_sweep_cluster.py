@@ -17,10 +17,12 @@ from typing import Any
 import pandas
 import psutil
 import pytest
+from inline_engine import Inline
 from small_calibrations import FIT, FREE, write
 from small_scene import scene_file
 
 import femsim
+from femsim.studies.calibration import calibrate as calibrate_module
 
 ROOT = Path(femsim.__file__).resolve().parent.parent
 ENVIRONMENT = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
@@ -108,13 +110,18 @@ def finished(out: Path) -> set[str]:
     return {path.parent.name for path in out.glob("cases/[!.]*/case.json")}
 
 
+def times_of(out: Path) -> dict[str, int]:
+    """When each case ended that has."""
+    return {id_: (out / "cases" / id_ / "case.json").stat().st_mtime_ns for id_ in finished(out)}
+
+
 def table(out: Path) -> pandas.DataFrame:
     return pandas.read_parquet(out / "results.parquet")
 
 
-def is_complete(out: Path) -> bool:
+def is_complete(out: Path, count: int = COUNT) -> bool:
     rows = table(out)
-    return list(rows["case"]) == list(range(1, COUNT + 1)) and rows["id"].is_unique and set(rows["status"]) == {"converged"}
+    return list(rows["case"]) == list(range(1, count + 1)) and rows["id"].is_unique and set(rows["status"]) == {"converged"}
 
 
 def runs_of(folder: Path) -> list[str]:
@@ -148,7 +155,7 @@ def test_a_killed_worker_costs_only_what_it_was_doing(tmp_path: Path, started: C
     out = tmp_path / "out"
     client = started(*femsim_sweep(str(sweep_file(tmp_path, 0.4)), "--out", str(out), "--quiet", "--workers", "2"))
     until(lambda: len(finished(out)) >= 3, client)
-    before = {id_: (out / "cases" / id_ / "case.json").stat().st_mtime_ns for id_ in finished(out)}
+    before = times_of(out)
     (victim, *_) = [
         p
         for p in psutil.Process(client.pid).children()
@@ -158,60 +165,52 @@ def test_a_killed_worker_costs_only_what_it_was_doing(tmp_path: Path, started: C
     assert wait_for_end(client) == 0
     assert is_complete(out)
     # cases that had ended were not run again: their files are those from before
-    assert before == {id_: (out / "cases" / id_ / "case.json").stat().st_mtime_ns for id_ in before}
+    assert before.items() < times_of(out).items()
     assert not [path.name for path in (out / "cases").iterdir() if path.name.startswith(".")]
 
 
-def test_a_killed_or_interrupted_client_loses_nothing(tmp_path: Path, started: Callable[..., subprocess.Popen[bytes]]) -> None:
-    out, file = tmp_path / "out", sweep_file(tmp_path, 0.4)
+def test_a_client_that_is_killed_interrupted_or_asked_to_end_loses_nothing(
+    tmp_path: Path, started: Callable[..., subprocess.Popen[bytes]]
+) -> None:
+    """Resumed after each: by 9, by Ctrl-C, and by signals that reach it alone, as from a batch system, or its whole group, as
+    from a terminal that hangs up.
+    """
+    count, out = 14, tmp_path / "out"
+    file = sweep_file(tmp_path, 0.4, count)
     client = started(*femsim_sweep(str(file), "--out", str(out), "--quiet", "--workers", "2"))
     until(lambda: len(finished(out)) >= 3, client)
     family = psutil.Process(client.pid).children(recursive=True)
     client.send_signal(signal.SIGKILL)
     client.wait()
     until(lambda: not any(p.is_running() and p.status() != psutil.STATUS_ZOMBIE for p in family))  # nobody is left behind
-    there = finished(out)
-    assert 3 <= len(there) < COUNT
-    # Ctrl-C reaches all processes of the terminal; here the client's group
-    client = started(*femsim_sweep(str(file), "--out", str(out), "--resume", "--workers", "2"), stderr=subprocess.STDOUT)
-    until(lambda: len(finished(out)) > len(there), client)
-    os.killpg(client.pid, signal.SIGINT)
-    text = client.communicate(timeout=PATIENCE)[0].decode()
-    assert client.returncode == 130 and "interrupted: Interrupted." in text and "--resume runs the others" in text
-    assert "Traceback" not in text
-    assert set(table(out)["status"]) == {"converged", "not run"}
-    there, begun = finished(out), len(runs_of(tmp_path))
+    assert 3 <= len(finished(out)) < count
+    for name, send in (("SIGINT", os.killpg), ("SIGTERM", os.kill), ("SIGHUP", os.killpg)):
+        before = times_of(out)
+        client = started(*femsim_sweep(str(file), "--out", str(out), "--resume", "--workers", "1"), stderr=subprocess.STDOUT)
+        until(lambda known=before: times_of(out).items() > known.items(), client)
+        send(client.pid, getattr(signal, name))
+        text = client.communicate(timeout=PATIENCE)[0].decode()
+        assert client.returncode == 130 and "interrupted: Interrupted." in text and "--resume runs the others" in text, text
+        assert "Traceback" not in text and set(table(out)["status"]) == {"converged", "not run"}
+        assert before.items() < times_of(out).items()  # what had ended was not run again
+    before, begun = times_of(out), len(runs_of(tmp_path))
     assert wait_for_end(started(*femsim_sweep(str(file), "--out", str(out), "--quiet", "--resume", "--workers", "2"))) == 0
-    assert is_complete(out)
-    assert len(runs_of(tmp_path)) == begun + 2 + COUNT - len(there)  # the first steps, twice, and what was missing
+    assert is_complete(out, count) and before.items() < times_of(out).items()
+    assert len(runs_of(tmp_path)) == begun + 2 + count - len(before)  # the first steps, twice, and what was missing
 
 
-@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
-def test_a_client_that_is_asked_to_end_leaves_a_table(
-    name: str, tmp_path: Path, started: Callable[..., subprocess.Popen[bytes]]
+def test_a_calibration_killed_again_and_again_goes_on(
+    tmp_path: Path, started: Callable[..., subprocess.Popen[bytes]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The signal reaches the client alone, as from a batch system, or its whole group, as from a terminal that hangs up."""
-    out, file = tmp_path / "out", sweep_file(tmp_path, 0.4)
-    client = started(*femsim_sweep(str(file), "--out", str(out), "--workers", "2"), stderr=subprocess.STDOUT)
-    until(lambda: len(finished(out)) >= 3, client)
-    (os.kill if name == "SIGTERM" else os.killpg)(client.pid, getattr(signal, name))
-    text = client.communicate(timeout=PATIENCE)[0].decode()
-    assert client.returncode == 130 and "interrupted: Interrupted." in text and "--resume runs the others" in text, text
-    assert "Traceback" not in text and set(table(out)["status"]) == {"converged", "not run"}
-    before = {id_: (out / "cases" / id_ / "case.json").stat().st_mtime_ns for id_ in finished(out)}
-    assert wait_for_end(started(*femsim_sweep(str(file), "--out", str(out), "--quiet", "--resume", "--workers", "2"))) == 0
-    assert is_complete(out)
-    assert before == {id_: (out / "cases" / id_ / "case.json").stat().st_mtime_ns for id_ in before}
-
-
-def test_a_calibration_killed_again_and_again_goes_on(tmp_path: Path, started: Callable[..., subprocess.Popen[bytes]]) -> None:
     """By 9, TERM and INT, one after the other: it ends as one that was never stopped, and no case runs twice."""
     file, out = write(tmp_path, FREE + FIT), tmp_path / "cut"
-    words = ("-c", "from femsim.cli import main; main()", "calibrate", str(file), "--workers", "2", "--quiet", "--out")
-    assert wait_for_end(started(*words, str(tmp_path / "whole"))) == 0
+    with monkeypatch.context() as patch:
+        patch.setattr(calibrate_module, "Engine", Inline)
+        whole = femsim.calibrate(file, out=tmp_path / "whole", workers=2)
+    words = ("-c", "from femsim.cli import main; main()", "calibrate", str(file), "--quiet", "--out", str(out), "--workers")
     before: dict[str, int] = {}
     for name in ("SIGKILL", "SIGTERM", "SIGINT"):
-        client = started(*words, str(out), *(["--resume"] if before else []), stderr=subprocess.STDOUT)
+        client = started(*words, *(["1", "--resume"] if before else ["2"]), stderr=subprocess.STDOUT)
         known = len(before) + 3
         until(lambda least=known: len(finished(out)) >= least, client)
         client.send_signal(getattr(signal, name))
@@ -219,13 +218,13 @@ def test_a_calibration_killed_again_and_again_goes_on(tmp_path: Path, started: C
         assert client.returncode == (-9 if name == "SIGKILL" else 130) and "Traceback" not in text, text
         if name != "SIGKILL":
             assert json.loads((out / "calibration.json").read_text())["status"] == "interrupted"
-        now = {id_: (out / "cases" / id_ / "case.json").stat().st_mtime_ns for id_ in finished(out)}
+        now = times_of(out)
         assert before.items() <= now.items()
         before = now
-    assert wait_for_end(started(*words, str(out), "--resume")) == 0
-    assert before.items() <= {id_: (out / "cases" / id_ / "case.json").stat().st_mtime_ns for id_ in finished(out)}.items()
-    values = [json.loads((folder / "calibration.json").read_text())["parameters"] for folder in (out, tmp_path / "whole")]
-    assert values[0] == values[1] and finished(out) == finished(tmp_path / "whole")
+    assert wait_for_end(started(*words, "2", "--resume")) == 0
+    assert before.items() <= times_of(out).items()
+    found = json.loads((out / "calibration.json").read_text())["parameters"]
+    assert {name: one["value"] for name, one in found.items()} == whole.values and finished(out) == finished(tmp_path / "whole")
 
 
 def test_a_killed_scheduler_is_said_and_the_sweep_resumed(
@@ -243,7 +242,7 @@ def test_a_killed_scheduler_is_said_and_the_sweep_resumed(
     rows, there = table(out), finished(out)
     assert set(rows["status"]) == {"converged", "not run"} and rows["id"].is_unique
     assert 3 <= (rows["status"] == "converged").sum() <= len(there) < COUNT
-    address, _ = cluster(started, 2)
+    address, _ = cluster(started, 1)
     assert wait_for_end(started(*femsim_sweep(str(file), "--out", str(out), "--resume", "--scheduler", address))) == 0
     assert is_complete(out)
 

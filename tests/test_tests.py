@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from conftest import LONG
 
 TESTS = Path(__file__).resolve().parent
 ROOT = TESTS.parent
@@ -133,3 +134,7 @@ def test_owners_are_tests_that_need_it() -> None:
         tree = ast.parse((TESTS / f"{stem}.py").read_text(encoding="utf-8"))
         for owner in owners:
             assert private_reads(tree, [one for one in owners if one != owner]), f"{stem} reads nothing private of {owner}"
+
+
+def test_files_that_come_first_exist() -> None:
+    assert [name for name in LONG if not (TESTS / f"test_{name}.py").is_file()] == [] and len(set(LONG)) == len(LONG)

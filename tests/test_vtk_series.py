@@ -1,16 +1,17 @@
 """The time series on disk: what is written is what is read, and a killed run stays readable."""
 
+import itertools
 import json
 import os
 import re
-import signal
 import subprocess
 import sys
-import time
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
+from killed_runs import killed_after
 from small_frames import TET_POINTS, TETS, TRIANGLES, make_frame, make_series
 
 from viz import PartFrame, PvdSeries, VizError, files as writing, read_part, read_pvd
@@ -137,27 +138,18 @@ def test_an_error_in_the_run_leaves_all_finished_frames(tmp_path):
     assert [t for t, _ in read_pvd(tmp_path / "frames.pvd")] == [0.0, 1.0]
 
 
-@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs SIGKILL")
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs processes that fork")
 def test_kill_at_any_time_leaves_a_readable_index(tmp_path):
     """Kill a writer at five moments: every listed frame must be whole."""
-    writer = (
-        "import sys; sys.path[:0] = sys.argv[2:]\n"
-        "from pathlib import Path; from small_frames import make_frame, make_series\n"
-        "series = make_series(Path(sys.argv[1])); number = 0\n"
-        "while True: series.write_frame(number * 0.01, make_frame(number)); number += 1\n"
-    )
+
+    def write(folder):
+        series = make_series(folder)
+        for number in itertools.count():
+            series.write_frame(number * 0.01, make_frame(number))
+
     for delay in (0.0, 0.013, 0.031, 0.05, 0.101):
         folder = tmp_path / str(delay)
-        child = subprocess.Popen([sys.executable, "-c", writer, str(folder), str(ROOT), str(ROOT / "tests")])
-        try:
-            deadline = time.monotonic() + 60
-            while not (folder / "frames" / "ball_000003.vtu").exists():
-                assert child.poll() is None and time.monotonic() < deadline
-                time.sleep(0.002)
-            time.sleep(delay)
-        finally:
-            child.kill()
-            child.wait()
+        assert killed_after(delay, partial(write, folder), (folder / "frames" / "ball_000003.vtu").exists)
         frames = read_pvd(folder / "frames.pvd")
         assert len(frames) >= 3
         assert len(frames) >= len(list((folder / "frames").glob("contacts_*.vtp"))) - 1  # index is up to date
