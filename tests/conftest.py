@@ -13,6 +13,7 @@ import signal
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from small_scene import scene_file
@@ -41,6 +42,22 @@ def scene(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """A scene file in the current folder."""
     monkeypatch.chdir(tmp_path)
     return scene_file(tmp_path).name
+
+
+@pytest.fixture
+def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Figures are made but not turned into pixels, which takes most of their time: for tests of what is around them."""
+    from matplotlib.figure import Figure
+
+    draw = Figure.savefig
+
+    def save(figure: Figure, path: str | Path, **options: Any) -> None:
+        if str(path).endswith(".png"):
+            Path(path).write_bytes(b"a picture")
+        else:
+            draw(figure, path, **options)
+
+    monkeypatch.setattr(Figure, "savefig", save)
 
 
 @pytest.fixture

@@ -230,6 +230,7 @@ def test_a_run_that_does_not_converge_is_said(scene: str, monkeypatch: pytest.Mo
 # ---------------------------------------------------------------------- solvers that cannot
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_one_that_refuses_is_a_row_and_the_rest_goes_on(path: Path, fakes: type[Fake], call: Call) -> None:
     rows = fs.bench([path], ["refuser", "nan", "fake"], repeat=1)
     assert [row.status for row in rows] == ["refused", "failed", "converged"]
@@ -243,6 +244,7 @@ def test_one_that_refuses_is_a_row_and_the_rest_goes_on(path: Path, fakes: type[
     assert [row["cpu_ms"] for row in rows] == [None, pytest.approx(10.0), pytest.approx(10.0)]
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_nonsymmetric_operator_is_not_for_all(tmp_path: Path, call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     local = random_local(np.random.default_rng(1), 3, asymmetry=0.1)
@@ -294,11 +296,13 @@ def test_the_command_prints_and_writes(path: Path, call: Call, problem: fs.Conta
     assert call(*command)[0] == 0 and Path("runs/bench-2/bench.json").is_file()
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_not_converged_is_3(path: Path, call: Call) -> None:
     status, out, _ = call("bench", str(path), "--solvers", "cond,exact", "--max-iterations", "2", "--repeat", "1", "--quiet")
     assert status == 3 and "global, cond: not converged: Stopped at the limit of 2 iterations" in out
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_scene_by_the_command(scene: str, call: Call) -> None:
     command = ("bench", scene, "--solvers", "cond,exact", "--steps", "2:4:2,1", "--set", "side=0.03", "--repeat", "1", "--quiet")
     status, out, err = call(*command, "--out", "out")
@@ -354,6 +358,7 @@ def test_no_problem_is_wrong_input() -> None:
         fs.bench([])
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_an_interrupt_keeps_what_is_done(path: Path, fakes: type[Fake], problem: fs.ContactProblem) -> None:
     fs.write_fclib("other.hdf5", problem)
     with pytest.raises(KeyboardInterrupt):
@@ -368,6 +373,7 @@ def test_an_interrupt_keeps_what_is_done(path: Path, fakes: type[Fake], problem:
     assert not Path("empty").exists()
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_files_of_one_name_are_told_apart(path: Path) -> None:
     Path("more").mkdir()
     Path("more/global.hdf5").write_bytes(path.read_bytes())

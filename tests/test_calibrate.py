@@ -79,6 +79,7 @@ def test_the_folder_holds_all_of_it(fitted: tuple[Path, fs.CalibrationResult]) -
     assert not list(result.folder.glob(".*"))
 
 
+@pytest.mark.usefixtures("inline")
 def test_resume_runs_nothing_twice_and_gives_the_same(fitted: tuple[Path, fs.CalibrationResult]) -> None:
     path, result = fitted
     assert result.cases > 10
@@ -88,6 +89,7 @@ def test_resume_runs_nothing_twice_and_gives_the_same(fitted: tuple[Path, fs.Cal
         fs.calibrate(path, out=result.folder)
 
 
+@pytest.mark.usefixtures("inline", "undrawn")
 def test_an_interrupted_calibration_goes_on(
     fitted: tuple[Path, fs.CalibrationResult], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -106,6 +108,7 @@ def test_an_interrupted_calibration_goes_on(
     assert whole.status == "converged" and whole.values == result.values and whole.cases == 0
 
 
+@pytest.mark.usefixtures("inline", "undrawn")
 def test_the_command_prints_values_and_says_what_is_wrong(
     fitted: tuple[Path, fs.CalibrationResult], capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
@@ -221,7 +224,7 @@ def test_coordinates_and_priors_on_both_scales() -> None:
 # ------------------------------------------------------------------------------------------------ what is wrong
 
 
-@pytest.mark.usefixtures("inline")
+@pytest.mark.usefixtures("inline", "undrawn")
 def test_a_parameter_without_effect_is_said(tmp_path: Path) -> None:
     free = FREE.replace("density = { between = [500, 2000] }", "unused = { between = [0, 1] }\n")
     path = write(tmp_path, free + "[parameters]\ndensity = 1300.0\n" + FIT.replace("evaluations = 8", "evaluations = 2"))
@@ -230,7 +233,7 @@ def test_a_parameter_without_effect_is_said(tmp_path: Path) -> None:
     assert any("do not depend on unused" in text for text in result.warnings)
 
 
-@pytest.mark.usefixtures("inline")
+@pytest.mark.usefixtures("inline", "undrawn")
 def test_runs_that_fail_cost_nothing_but_themselves(tmp_path: Path) -> None:
     """A density above 1990 cannot be built: the fit goes on without those runs; a broken scene ends it in words."""
     path = write(tmp_path, FREE.replace("[500, 2000]", "[600, 2400]") + FIT)
@@ -247,7 +250,7 @@ def test_runs_that_fail_cost_nothing_but_themselves(tmp_path: Path) -> None:
         fs.calibrate(write(tmp_path, FREE.replace("[500, 2000]", "[1991, 2000]") + FIT), out=tmp_path / "heavy")
 
 
-@pytest.mark.usefixtures("inline")
+@pytest.mark.usefixtures("inline", "undrawn")
 def test_runs_that_are_wrong_are_not_fitted_to(tmp_path: Path) -> None:
     """Above a density a driven probe goes into a wall far away: status converged, but the verdict is wrong."""
     path = write(tmp_path, FREE + FIT)
@@ -265,7 +268,7 @@ def test_runs_that_are_wrong_are_not_fitted_to(tmp_path: Path) -> None:
     assert "the first: rest: wrong: probe and wall are 10 mm in each other" in warning
 
 
-@pytest.mark.usefixtures("inline")
+@pytest.mark.usefixtures("inline", "undrawn")
 def test_runs_that_fail_on_both_sides_of_the_best_point_leave_no_intervals(tmp_path: Path) -> None:
     """The scene takes no Young's modulus but that of the start; the search is left out."""
     path = write(tmp_path, FREE + FIT.replace('"sobol"', '"none"'))

@@ -7,9 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from inline_engine import Inline
 from small_scene import scene_file
 
 import femsim as fs
+from femsim.studies.calibration import calibrate as calibrate_module
 from femsim.studies.calibration.file import CalibrationFile
 from femsim.studies.calibration.readings import with_intervals
 
@@ -55,7 +57,8 @@ readings = [{ logs = ["held.csv"], card = { time = { offset = 0.06 } } }]
 """
 
 
-def test_terms_are_found_and_read(tmp_path: Path) -> None:
+def test_terms_are_found_and_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(calibrate_module, "Engine", Inline)
     true = {"young_modulus": 9e4, "prony_g": 0.4, "prony_tau": 0.08}
     scene = scene_file(tmp_path, SCENE, "sheared.py")
     force = fs.simulate(fs.load_scene(scene, **true), quiet=True).sensors["top"]

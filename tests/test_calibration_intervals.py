@@ -388,7 +388,7 @@ def test_the_folder_holds_profiles_and_says_how(calibrated: tuple[Path, fs.Calib
     assert "profile" in phases
 
 
-@pytest.mark.usefixtures("inline")
+@pytest.mark.usefixtures("inline", "undrawn")
 def test_a_profile_that_was_interrupted_goes_on_and_asks_the_same(
     calibrated: tuple[Path, fs.CalibrationResult], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -421,7 +421,7 @@ def test_a_profile_that_was_interrupted_goes_on_and_asks_the_same(
     assert "Intervals of" not in (tmp_path / "cut" / "report.html").read_text()
 
 
-@pytest.mark.usefixtures("inline")
+@pytest.mark.usefixtures("inline", "undrawn")
 def test_a_side_without_an_end_is_in_all_outputs(
     calibrated: tuple[Path, fs.CalibrationResult], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -71,6 +71,7 @@ def test_the_page_has_every_table_and_figure(folder: Path) -> None:
     assert not list(folder.rglob("*.tmp*"))
 
 
+@pytest.mark.usefixtures("undrawn")
 @pytest.mark.parametrize("evaluation", command.EVALUATIONS.values(), ids=lambda evaluation: evaluation.name)
 def test_the_page_that_is_shipped_is_what_its_numbers_give(evaluation: page.Evaluation, tmp_path: Path) -> None:
     """docs/reproduction is written from data/results/reproduction, byte for byte, and links to the numbers."""
@@ -83,6 +84,7 @@ def test_the_page_that_is_shipped_is_what_its_numbers_give(evaluation: page.Eval
     assert len(links) == len(evaluation.parts) and all((shipped.parent / link).is_file() for link in links)
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_results_may_be_stored_apart_from_the_page(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """From the command line without --out: where this repository has them."""
     for part in cond.PARTS:
@@ -101,6 +103,7 @@ def test_every_section_names_the_command_that_makes_it(folder: Path) -> None:
     assert len(only) == len(cond.SECTIONS) and set(only) <= set(cond.EVALUATION.names)
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_what_is_stored_is_kept_and_only_makes_it_again(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[str] = []
     for part in cond.PARTS:
@@ -113,6 +116,7 @@ def test_what_is_stored_is_kept_and_only_makes_it_again(folder: Path, monkeypatc
     assert len(calls) == 2 + len(cond.PARTS)
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_other_code_or_another_size_is_made_again(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[str] = []
     for part in cond.PARTS:
@@ -122,6 +126,7 @@ def test_other_code_or_another_size_is_made_again(folder: Path, monkeypatch: pyt
     assert calls == list(cond.PARTS)
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_part_that_fails_is_said_and_the_others_go_on(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: Callable[..., tuple[int, str, str]]
 ) -> None:
@@ -147,6 +152,7 @@ def test_a_part_that_fails_is_said_and_the_others_go_on(
     assert "failed" not in text and "Not made yet" not in text
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_an_interrupted_call_leaves_a_page_of_what_is_there(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -161,6 +167,7 @@ def test_an_interrupted_call_leaves_a_page_of_what_is_there(
     assert "fig6_box.png" in text and text.count("Not made yet") == len(cond.SECTIONS) - 1
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_results_that_do_not_fit_are_said(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for part in cond.PARTS:
         monkeypatch.setitem(cond.PARTS, part, lambda _, name=part: {} if name == "box" else raw(folder, name))
@@ -171,6 +178,7 @@ def test_results_that_do_not_fit_are_said(folder: Path, tmp_path: Path, monkeypa
     assert "## Table IX" in text
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_an_unreadable_result_counts_as_missing(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for part in cond.PARTS:
         monkeypatch.setitem(cond.PARTS, part, lambda _, name=part: raw(folder, name))

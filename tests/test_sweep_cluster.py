@@ -26,7 +26,7 @@ from femsim.studies.calibration import calibrate as calibrate_module
 
 ROOT = Path(femsim.__file__).resolve().parent.parent
 ENVIRONMENT = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
-PATIENCE = 120.0
+PATIENCE = 600.0
 
 SCENE = '''"""A box on a floor, as long as it is told to wait."""
 
