@@ -8,12 +8,22 @@ import sys
 from pathlib import Path
 
 import pytest
+from small_scene import scene_file
 
 from femsim.cli.compilation import SCENES, compile_ahead
 from femsim.scene.scene_file import list_scenes
 
 ROOT = Path(__file__).resolve().parent.parent
 BOX = {"anisotropic_box": 0.01}
+#: Calls few kernels.
+FALL = """import femsim as fs
+
+
+def build():
+    scene = fs.Scene("fall", dt=0.01, duration=0.01, theta=1.0)
+    scene.add_rigid("ball", fs.Sphere(0.01), mass=0.1)
+    return scene
+"""
 #: Runs a scene and prints how many kernels were compiled.
 COUNT = """
 import sys
@@ -25,26 +35,27 @@ class Listener(numba.core.event.Listener):
 listener = Listener()
 numba.core.event.register("numba:compile", listener)
 from femsim.cli import execute
-status = execute(["run", "anisotropic_box", "--duration", "0.01", "--out", sys.argv[1], "--quiet"])
+status = execute(["run", sys.argv[1], "--out", sys.argv[2], "--quiet"])
 print(status, listener.count)
 """
 
 
 def test_a_run_after_it_compiles_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    cache = tmp_path / "cache"
-    monkeypatch.setenv("NUMBA_CACHE_DIR", str(cache))
+    scene = str(scene_file(tmp_path, FALL, "fall.py"))
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     said: list[str] = []
     (trouble,) = compile_ahead({"no_such_scene": 0.01}, said.append)
     assert trouble.startswith("no_such_scene: femsim: ") and "FAILED" in said[-1]
     said.clear()
-    assert compile_ahead(BOX, said.append) == []
-    assert said[0].endswith("about a minute: anisotropic_box") and said[-1].startswith("1 of 1, ")
-    command = [sys.executable, "-c", COUNT, str(tmp_path / "run")]
+    assert compile_ahead({scene: 0.01}, said.append) == []
+    assert said[0].endswith(f"about a minute: {scene}") and said[-1].startswith("1 of 1, ")
+    assert len(list((tmp_path / "cache").rglob("*.nbi"))) > 10
+    command = [sys.executable, "-c", COUNT, scene, str(tmp_path / "run")]
     done = subprocess.run(command, env=os.environ, capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["0", "0"]
     said.clear()
-    assert compile_ahead(BOX, said.append) == []
+    assert compile_ahead({scene: 0.01}, said.append) == []
     assert len(said) == 1 and "already" in said[0]
 
 

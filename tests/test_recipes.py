@@ -235,28 +235,31 @@ def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-def femsim(clone: Path, *arguments: str, folder: Path) -> str:
-    """Run a command of the copy; its output."""
-    code = "import sys; from femsim.cli import execute; sys.exit(execute(sys.argv[1:]))"
+def femsim(clone: Path, *commands: str, folder: Path) -> list[str]:
+    """Run commands of the copy, in one process; the output of each."""
+    code = (
+        "import sys\nfrom femsim.cli import execute\n"
+        "for words in sys.argv[1:]:\n    assert execute(words.split()) == 0, words\n    print(end='\\f', flush=True)"
+    )
     done = subprocess.run(
-        [sys.executable, "-c", code, *arguments], cwd=folder, env=os.environ | {"PYTHONPATH": str(clone)}, capture_output=True,
+        [sys.executable, "-c", code, *commands], cwd=folder, env=os.environ | {"PYTHONPATH": str(clone)}, capture_output=True,
         text=True, timeout=300,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    return done.stdout
+    return done.stdout.split("\f")[:-1]
 
 
 def test_each_is_listed_at_once(clone: Path, tmp_path: Path) -> None:
-    assert "Jacobi: projected Jacobi iteration on W" in femsim(clone, "solvers", folder=tmp_path)
-    assert "test_foam" in femsim(clone, "materials", folder=tmp_path)
-    assert "resting_ball" in femsim(clone, "scenes", folder=tmp_path)
-    assert "mass" in femsim(clone, "describe", "resting_ball", folder=tmp_path)
-    assert femsim(clone, "greet", "you", folder=tmp_path) == "hello you\n"
+    solvers, materials, scenes, scene, greeting = femsim(
+        clone, "solvers", "materials", "scenes", "describe resting_ball", "greet you", folder=tmp_path
+    )
+    assert "Jacobi: projected Jacobi iteration on W" in solvers and "test_foam" in materials and "resting_ball" in scenes
+    assert "mass" in scene and greeting == "hello you\n"
 
 
 def test_the_scene_runs_with_the_new_solver_on_the_new_shape(clone: Path, tmp_path: Path) -> None:
     """The ball of 0.5 kg presses on the post with 4.905 N against x, at 0 mm."""
-    femsim(clone, "run", "resting_ball", "--solver", "jacobi", "--out", "run", "--quiet", folder=tmp_path)
+    femsim(clone, "run resting_ball --solver jacobi --out run --quiet", folder=tmp_path)
     table = np.genfromtxt(tmp_path / "run/sensors.csv", delimiter=",", names=True)
     assert table["post_fx_N"][-1] == pytest.approx(-0.5 * 9.81, rel=1e-4)
     steps = np.genfromtxt(tmp_path / "run/steps.csv", delimiter=",", names=True)

@@ -17,12 +17,10 @@ from typing import Any
 import pandas
 import psutil
 import pytest
-from inline_engine import Inline
 from small_calibrations import FIT, FREE, write
 from small_scene import scene_file
 
 import femsim
-from femsim.studies.calibration import calibrate as calibrate_module
 
 ROOT = Path(femsim.__file__).resolve().parent.parent
 ENVIRONMENT = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
@@ -199,14 +197,10 @@ def test_a_client_that_is_killed_interrupted_or_asked_to_end_loses_nothing(
     assert len(runs_of(tmp_path)) == begun + 2 + count - len(before)  # the first steps, twice, and what was missing
 
 
-def test_a_calibration_killed_again_and_again_goes_on(
-    tmp_path: Path, started: Callable[..., subprocess.Popen[bytes]], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_calibration_killed_again_and_again_goes_on(tmp_path: Path, started: Callable[..., subprocess.Popen[bytes]]) -> None:
     """By 9, TERM and INT, one after the other: it ends as one that was never stopped, and no case runs twice."""
     file, out = write(tmp_path, FREE + FIT), tmp_path / "cut"
-    with monkeypatch.context() as patch:
-        patch.setattr(calibrate_module, "Engine", Inline)
-        whole = femsim.calibrate(file, out=tmp_path / "whole", workers=2)
+    whole = femsim.calibrate(file, out=tmp_path / "whole", workers=1)
     words = ("-c", "from femsim.cli import main; main()", "calibrate", str(file), "--quiet", "--out", str(out), "--workers")
     before: dict[str, int] = {}
     for name in ("SIGKILL", "SIGTERM", "SIGINT"):

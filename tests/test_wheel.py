@@ -102,12 +102,13 @@ def test_the_main_job_runs_from_another_folder(installed: Path) -> None:
 
 
 def test_scenes_cards_and_files_are_found(installed: Path) -> None:
-    femsim = str(installed / "venv" / "bin" / "femsim")
-    listed = done([femsim, "scenes"], installed)
-    assert all(path.stem in listed for path in fs.list_scenes())
-    cards = done([femsim, "materials"], installed)
+    code = (
+        "import femsim\nfrom femsim.base.place import data_folder\nfrom femsim.cli import execute\n"
+        "for name in ('scenes', 'materials', 'solvers'):\n    assert execute([name]) == 0\n    print(end='\\f', flush=True)\n"
+        "print(femsim.mesh_file('pad.stl'), *data_folder('logs').iterdir())"
+    )
+    scenes, cards, _, files = done([str(installed / "venv" / "bin" / "python"), "-c", code], installed).split("\f")
+    assert all(path.stem in scenes for path in fs.list_scenes())
     assert all(path.stem in cards for path in (ROOT / "data" / "materials").glob("*.toml") if path.stem != "friction")
-    code = "from femsim.base.place import data_folder\nprint(femsim.mesh_file('pad.stl'), *data_folder('logs').iterdir())"
-    for path in done([str(installed / "venv" / "bin" / "python"), "-c", f"import femsim\n{code}"], installed).split():
+    for path in files.split():
         assert Path(path).is_relative_to(installed) and Path(path).stat().st_size > 100
-    done([femsim, "solvers"], installed)

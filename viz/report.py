@@ -14,8 +14,9 @@ from foreign.text import read_json
 from viz.ending import how_it_ended
 from viz.errors import VizError
 from viz.files import no_run
+from viz.look import Look
 from viz.page import number, page, picture, table, warnings, write_page
-from viz.plots import STEP_COLUMNS, plot_run
+from viz.plots import STEP_COLUMNS, plot_runs
 from viz.render import render_run
 from viz.tables import Table, read_table
 
@@ -108,7 +109,7 @@ def write_report(
             else:
                 shown += "<h2>Pictures</h2>\n" + "".join(picture(p, f"Frame {int(p.stem.split('_')[1])}") for p in drawn)
         if steps:
-            plots = {p.stem: p for p in plot_run(run_dir, Path(scratch)) if p.suffix == ".svg"}
+            plots = {p.stem: p for p in plot_runs([run_dir], Path(scratch), look=Look(formats=("svg",)))}
             shown += "<h2>Plots</h2>\n" + "".join(picture(plots[n], words) for n, words in _PLOTS.items() if n in plots)
     name = str(_section(info, "scene").get("name", run_dir.resolve().name))
     good = info.get("status") == "converged"
