@@ -41,7 +41,8 @@ print(status, listener.count)
 
 
 def test_a_run_after_it_compiles_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    scene = str(scene_file(tmp_path, FALL, "fall.py"))
+    scene = scene_file(tmp_path, FALL, "fall.py").name
+    monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     said: list[str] = []

@@ -24,7 +24,7 @@ import femsim
 
 ROOT = Path(femsim.__file__).resolve().parent.parent
 ENVIRONMENT = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
-PATIENCE = 600.0
+PATIENCE = 120.0
 
 SCENE = '''"""A box on a floor, as long as it is told to wait."""
 
