@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from contact import metrics_kernels as kernels
+from contact.compressed import times_transposed
 from contact.errors import ContactError
 from contact.jacobian_kernels import contact_velocities, scatter_with_squares
 from contact.metrics_kernels import TINY, larger, relative
@@ -85,7 +86,7 @@ def _terms(
 ) -> _Terms:
     force = problem.pushed(lam)
     if problem.rows is not None and row_forces is not None:
-        force += problem.rows.G.T @ row_forces
+        force += times_transposed(problem.rows.G, row_forces)
     return _Terms(problem.times(v) if Av is None else Av, problem.b, force)
 
 
@@ -294,14 +295,11 @@ def row_residual(problem: ContactProblem, v: np.ndarray, row_forces: np.ndarray 
     if row_forces is None or row_forces.shape != (rows.n_rows,):
         said = "none" if row_forces is None else f"an array {row_forces.shape}"
         raise ContactError(f"the problem has {rows.n_rows} rows; give one force for each ({said} was given).")
-    give = rows.G.power(2) @ (1.0 / problem.diagonal) + rows.softness
-    moves = give > 0
-    rho = 1.0 / np.where(moves, give, give[moves].mean() if moves.any() else 1.0)
-    w = rows.velocity(v, row_forces)
-    wrong = row_forces - np.clip(row_forces - rho * w, rows.low, rows.high)
-    reach = rho * (abs(rows.G) @ np.abs(v) + np.abs(rows.offset))
-    weight = 1.0 / np.sqrt(rho)
-    return float(relative(norm(weight * wrong), larger(norm(weight * row_forces), norm(weight * reach))))
+    G, give = rows.G, np.empty(rows.n_rows)
+    wrong, force, reach = kernels.row_sizes(
+        G.indptr, G.indices, G.data, rows.offset, rows.low, rows.high, rows.softness, problem.diagonal, v, row_forces, give
+    )
+    return float(relative(wrong, larger(force, reach)))
 
 
 class Residuals(NamedTuple):

@@ -432,3 +432,44 @@ def holding_forces(
             total += r * r
             b_total += s * s
         out[g] = max(math.sqrt(total), max(1e-3 * math.sqrt(b_total), NOISE_FRACTION * magnitudes))
+
+
+@njit(cache=True)
+def row_sizes(
+    indptr: np.ndarray,
+    indices: np.ndarray,
+    data: np.ndarray,
+    offset: np.ndarray,
+    low: np.ndarray,
+    high: np.ndarray,
+    softness: np.ndarray,
+    diagonal: np.ndarray,
+    v: np.ndarray,
+    forces: np.ndarray,
+    give: np.ndarray,
+) -> tuple[float, float, float]:
+    """Return the error of the law of rows and the sizes of forces and velocities, see ``contact.metrics.row_residual``.
+
+    G is in compressed rows; ``give``, (p,), is scratch.
+    """
+    mean, moving = 0.0, 0
+    for i in range(give.shape[0]):
+        give[i] = softness[i]
+        for k in range(indptr[i], indptr[i + 1]):
+            give[i] += data[k] * data[k] / diagonal[indices[k]]
+        if give[i] > 0.0:
+            mean += give[i]
+            moving += 1
+    mean = mean / moving if moving else 1.0
+    wrong, force, reach = 0.0, 0.0, 0.0
+    for i in range(give.shape[0]):
+        weight = give[i] if give[i] > 0.0 else mean  # 1 / rho
+        w, most = offset[i] + softness[i] * forces[i], abs(offset[i])
+        for k in range(indptr[i], indptr[i + 1]):
+            w += data[k] * v[indices[k]]
+            most += abs(data[k] * v[indices[k]])
+        lacking = forces[i] - min(max(forces[i] - w / weight, low[i]), high[i])
+        wrong += weight * lacking * lacking
+        force += weight * forces[i] * forces[i]
+        reach += most * most / weight
+    return math.sqrt(wrong), math.sqrt(force), math.sqrt(reach)

@@ -25,7 +25,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from contact import equality_kernels as kernels
-from contact.compressed import compressed_columns, compressed_rows
+from contact.compressed import compressed_columns, compressed_rows, times_transposed
 from contact.equalities import NOTHING, Equalities
 from contact.jacobian_kernels import gather, scatter
 from contact.problem import ContactProblem, Group
@@ -70,7 +70,8 @@ class Reduction:
         self._shift[below] = rows.low[below]
         self._shift[above & ~below] = rows.high[above & ~below]
         self._shift[self._motors] = 0.5 * (rows.low[self._motors] + rows.high[self._motors])
-        self._shift[~acts] = _of_idle_rows(rows)[~acts]
+        if not acts.all():
+            self._shift[~acts] = _of_idle_rows(rows)[~acts]
         self._sense = np.where(above & ~below, -1.0, 1.0)
         soft = np.flatnonzero((rows.softness > 0) & acts & ~self._given)
         #: contacts that are soft
@@ -217,7 +218,7 @@ class Reduction:
             if not A.has_sorted_indices:
                 A = A.sorted_indices()
             if self._x0.any():
-                b, along = b - A @ self._x0, np.empty(J.shape[0])
+                b, along = b - self._times(self._x0), np.empty(J.shape[0])
                 gather(J.indptr, J.indices, J.data, self._x0, along)
                 phi = phi + along.reshape(-1, 3)
             A = compressed_columns(*kernels.project(A.indptr, A.indices, A.data, basis, size), size)
@@ -230,6 +231,12 @@ class Reduction:
             prescribed = None
             add("nothing", 1, "generalized")
         return ContactProblem(A, b, J, np.ascontiguousarray(phi), self._friction, dt, tuple(groups), prescribed)
+
+    def _times(self, x: np.ndarray) -> np.ndarray:
+        """Return A x, (N,)."""
+        A, out = self._extended[0], np.empty(len(x))
+        scatter(A.indptr, A.indices, A.data, x, out)
+        return out
 
     def _shortened(self, x: np.ndarray, size: int) -> np.ndarray:
         """Z^T x, (size,)."""
@@ -279,10 +286,8 @@ class Reduction:
         forces[self._limits] += self._sense[self._limits] * lam[nc : nc + nl, 0]
         forces[self._motors] += np.clip(lam[nc + nl :, 1], -self._half, self._half)
         if self._joined is not None:
-            A, b, J, _ = self._extended
-            pushed = np.empty(len(x))
-            scatter(J.indptr, J.indices, J.data, lam.ravel(), pushed)
-            forces[self._equal] = self._joined.forces(A @ x - b - pushed)
+            _, b, J, _ = self._extended
+            forces[self._equal] = self._joined.forces(self._times(x) - b - times_transposed(J, lam.ravel()))
         return x[:n], lam[:nc], forces
 
 

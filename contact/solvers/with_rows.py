@@ -80,11 +80,13 @@ def _judged(reduction: Reduction, found: Solution, tolerance: float) -> tuple[So
         "the rows": row,
     }
     # a solver of another law (a relaxation, a regularisation) has said so itself
-    if contact_residual(reduction.reduced, found.v, found.lam) <= tolerance:
+    known = found.residuals
+    law = contact_residual(reduction.reduced, found.v, found.lam) if known is None else known.contact
+    if law <= tolerance:
         numbers["the contact law"] = measured.contact
     worst = max(numbers, key=lambda name: numbers[name])
     if numbers[worst] <= tolerance:
-        return answer, ""
+        return answer if known is None else replace(answer, residuals=measured), ""
     message = (
         f"{found.message} But {worst} of the problem with its rows hold to {numbers[worst]:.2e} only, tolerance {tolerance:.0e}."
     )
@@ -110,9 +112,10 @@ def _named(reduction: Reduction, answer: Solution) -> Solution:
     if answer.status == "failed":
         return answer
     closing = np.asarray(answer.details.get("closing_contacts", ()), dtype=np.int64)
-    rows = np.union1d(reduction.contradicting, reduction.rows_of(closing))
-    if not len(rows):
+    rows, limits = reduction.contradicting, reduction.rows_of(closing)
+    if not (len(rows) or len(limits)):
         return answer
+    rows = np.union1d(rows, limits)
     details = {**answer.details, "contradicting_rows": rows}
     if len(closing):
         details["closing_contacts"] = closing[closing < reduction.problem.n_contacts]

@@ -75,9 +75,11 @@ class JointedMobility:
 
     def __init__(self, system: System, old: State, new: State, G: sp.csr_matrix) -> None:
         self._G, self._masses = G, system.mobility(old, new)
-        self._free = free = G.copy()
-        free.data[system.prescribed[free.indices]] = 0.0
-        free.eliminate_zeros()
+        self._free = free = G
+        if system.prescribes:
+            self._free = free = G.copy()
+            free.data[system.prescribed[free.indices]] = 0.0
+            free.eliminate_zeros()
         p, n = G.shape
         of_row, self._set_of = np.empty(p, dtype=np.int64), np.empty(n, dtype=np.int64)
         sets = equality_kernels.join(free.indptr, free.indices, self._masses.block, of_row, self._set_of)

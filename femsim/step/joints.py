@@ -160,10 +160,8 @@ class Joints:
         return out
 
     def take(self, forces: np.ndarray) -> None:
-        """Let joints take the forces of their rows, (p,)."""
+        """Let joints take the forces of the last :meth:`rows`, (p,)."""
         at = 0
-        for joint in self._joints:
-            held = joint.constraint()
-            if held is not None:
-                joint.take_rows(forces[at : at + len(held.offset)])
-                at += len(held.offset)
+        for k, size in self._row_joints:
+            self._couplings[k].take_rows(forces[at : at + size])
+            at += size

@@ -11,7 +11,7 @@ import numpy as np
 
 from contact import ContactError, ContactProblem, Solution, Solver, WarmStart, metrics
 from contact.compressed import times_transposed
-from contact.jacobian_kernels import scatter
+from contact.jacobian_kernels import gather, scatter
 from femsim.model.bodies.body import StepSettings
 from femsim.step.contacts import ContactRows
 from femsim.step.state import State
@@ -183,7 +183,11 @@ def _by_linearisation(system: System, v: np.ndarray) -> tuple[np.ndarray, np.nda
     A, lacking, rows = system.A, np.empty(system.n), system.joint_rows()
     scatter(A.indptr, A.indices, A.data, v, lacking)
     lacking -= system.b
-    return (lacking, np.zeros(0)) if rows is None else (lacking - system.joints.push(), rows.G @ v + rows.offset)
+    if rows is None:
+        return lacking, np.zeros(0)
+    velocity = np.empty(rows.n_rows)
+    gather(rows.G.indptr, rows.G.indices, rows.G.data, v, velocity)
+    return lacking - system.joints.push(), velocity + rows.offset
 
 
 def solve_step(

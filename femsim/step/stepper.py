@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from contact import ContactProblem, Remembering, Solver, WarmStart, contact_velocity
+from contact.compressed import times_transposed
 from contact.metrics_kernels import TINY
 from femsim.base.errors import InputError
 from femsim.model.bodies.body import Body, StepSettings
@@ -237,7 +238,7 @@ class Stepper:
                 end = end_velocity(self.system, self.settings, there, solved, u, self.state, new, self.newton, joints)
                 if joints is not None:
                     end = replace(end, held=end.held + held)
-                    change = self.settings.dt * (there.J.T @ (end.lam - solved.solution.lam).ravel())
+                    change = self.settings.dt * times_transposed(there.J, (end.lam - solved.solution.lam).ravel())
                     beside = joints.impulses_beside(change)
                     self.system.joints.add_impulses(beside + impulses if len(impulses) else beside)
                 allowed = weakened(friction, rows, solved, end, self.newton)
