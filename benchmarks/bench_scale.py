@@ -84,6 +84,8 @@ ROWS = {
     "box": Row("rigid box sliding", scenes.box, 0.74, 0.25, 0.1, 200, 40),
     "boxarm": Row("... beside an arm of 7 joints and a gripper, 8 servos", scenes.box_and_arm, 0.0, 0.40, None, 200, 40),
     "quadrupeds": Row("27 quadrupeds on a floor, 486 velocities", partial(scenes.quadrupeds, 27), 0.0, 10.0, None, 100, 20),
+    "held": Row("cube of 27 nodes dragged by 9 of them, held exactly", scenes.led_cube, 0.0, 7.0, None, 50, 10),
+    "springheld": Row("... held by a spring", partial(scenes.led_cube, stiffness=(500.0, 20.0)), 0.0, 10.5, None, 50, 10),
     "cube27": Row("cube of 27 nodes in a gripper", scenes.gripped_cube, 1.10, 0.5, 0.3, 180, 10),
 }
 #: Output of the main job: CPU ms a step that the default output adds.
