@@ -562,9 +562,9 @@ MUTANTS = (
         "test_rows.py::test_a_motor_holds_a_bar_or_gives_way_at_its_limit",
     ),
     Mutant(
-        "physics", "joints that are apart stay apart", "contact/reduction.py",
-        "one.solve(-self._given_offset[one.rows])", "0.0 * one.solve(-self._given_offset[one.rows])",
-        "test_rows.py::test_equalities_are_those_of_the_saddle_point",
+        "physics", "joints that are apart stay apart", "contact/equality_kernels.py",
+        "x0[own] = by * total", "x0[own] = 0.0 * total",
+        "test_equalities.py::test_the_basis_spans_all_that_rows_allow",
     ),
     Mutant(
         "judges", "rows of a problem are not judged", "contact/solvers/with_rows.py",
@@ -573,7 +573,7 @@ MUTANTS = (
     ),
     Mutant(
         "judges", "joints that contradict each other are not looked for", "contact/solvers/with_rows.py",
-        "rows = np.union1d(reduction.contradicting, reduction.rows_of(closing))", "rows = reduction.rows_of(closing)",
+        "rows, limits = reduction.contradicting, reduction.rows_of(closing)", "rows = limits = reduction.rows_of(closing)",
         "test_contradictions.py",
     ),
     Mutant(
@@ -597,8 +597,8 @@ MUTANTS = (
         "test_auto.py::test_a_pick_that_failed_rests_and_comes_back",
     ),
     Mutant(
-        "judges", "the residual of rows leaves out their bounds", "contact/metrics.py",
-        "np.clip(row_forces - rho * w, rows.low, rows.high)", "(row_forces - rho * w)",
+        "judges", "the residual of rows leaves out their bounds", "contact/metrics_kernels.py",
+        "min(max(forces[i] - w / weight, low[i]), high[i])", "(forces[i] - w / weight)",
         "test_rows.py::test_the_yardstick_sees_each_wrong_force_and_velocity",
     ),
     Mutant(
@@ -608,7 +608,7 @@ MUTANTS = (
     ),
     Mutant(
         "energies", "joints turn round the velocity across them", STEP + "joint_velocity.py",
-        "-self._inverse @ (self._G @ v)", "-2.0 * self._inverse @ (self._G @ v)",
+        "= -one.solve(velocity[one.rows])", "= -2.0 * one.solve(velocity[one.rows])",
         "test_joints.py::test_two_hinged_bars_swing_as_quadrature_says_and_keep_their_energy",
     ),
     Mutant(
@@ -650,9 +650,9 @@ MUTANTS = (
         "test_compliant_holds.py::test_what_goes_with_a_hand_is_borne_by_it",
     ),
     Mutant(
-        "physics", "distances of nodes that move together are sums", "femsim/model/kept_shape.py",
-        "G[row, 3 * own[b] : 3 * own[b] + 3] = -along",
-        "G[row, 3 * own[b] : 3 * own[b] + 3] = along",
+        "physics", "distances of nodes that move together are sums", "femsim/model/patch_kernels.py",
+        "G[3 * n + i, 3 * b + c] = -along",
+        "G[3 * n + i, 3 * b + c] = along",
         "test_compliant_holds.py::test_rows_of_a_kept_shape_leave_rigid_motions_alone_and_nothing_else",
     ),
     Mutant(

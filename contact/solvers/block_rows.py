@@ -22,6 +22,7 @@ from numba.extending import intrinsic
 from numba.np import arrayobj
 
 from contact.compiled import njit
+from contact.linear import same_pattern
 
 
 @intrinsic
@@ -116,5 +117,5 @@ class BlockPattern:
         self.places[flat[own].astype(np.int64) - 1] = own
 
     def matches(self, A: sp.csc_matrix) -> bool:
-        """Whether A has the arrays of this pattern."""
-        return A.indptr is self.indptr and A.indices is self.indices
+        """Whether A has this pattern; with the same arrays nothing is compared."""
+        return same_pattern((self.indptr, self.indices), A)

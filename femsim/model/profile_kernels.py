@@ -26,19 +26,44 @@ class Pieces(NamedTuple):
     factor: np.ndarray
 
 
+@njit(cache=True, forceinline=True)
+def value_of(pieces: Pieces, k: int, t: float) -> float:
+    """Value of a profile at a time, s."""
+    low, high = pieces.ptr[k], pieces.ptr[k + 1]
+    at = min(max(t, pieces.start[low]), pieces.last[k])
+    while high - low > 1:
+        half = (low + high) // 2
+        if pieces.start[half] <= at:
+            low = half
+        else:
+            high = half
+    s = at - pieces.start[low]
+    square = s * s
+    line = pieces.factor[low, 0] + pieces.factor[low, 1] * s
+    return line + pieces.factor[low, 2] * square + pieces.factor[low, 3] * (square * s)
+
+
 @njit(cache=True, _nrt=False)
 def values_at(pieces: Pieces, t: float, out: np.ndarray) -> None:
     """Fill the values (k,) of profiles at a time, s."""
     for k in range(out.shape[0]):
-        low, high = pieces.ptr[k], pieces.ptr[k + 1]
-        at = min(max(t, pieces.start[low]), pieces.last[k])
-        while high - low > 1:
-            half = (low + high) // 2
-            if pieces.start[half] <= at:
-                low = half
-            else:
-                high = half
-        s = at - pieces.start[low]
-        square = s * s
-        line = pieces.factor[low, 0] + pieces.factor[low, 1] * s
-        out[k] = line + pieces.factor[low, 2] * square + pieces.factor[low, 3] * (square * s)
+        out[k] = value_of(pieces, k, t)
+
+
+@njit(cache=True, _nrt=False)
+def follow(pieces: Pieces, t: float, dt: float, theta: float, own: np.ndarray, gains: np.ndarray, servo: np.ndarray) -> None:
+    """Fill what drives joints that follow profiles in a step from t of length dt, s.
+
+    Parameters
+    ----------
+    own : ndarray of int64, (k,)
+        Their columns of ``servo``.
+    gains : ndarray, (3, k)
+        Stiffness, damping and limit of each.
+    servo : ndarray, (6, joints)
+        Feed, target at theta of the step, pace, stiffness, damping and limit.
+    """
+    for k in range(own.shape[0]):
+        begin, end, j = value_of(pieces, k, t), value_of(pieces, k, t + dt), own[k]
+        servo[0, j], servo[1, j], servo[2, j] = 0.0, begin + theta * (end - begin), (end - begin) / dt
+        servo[3, j], servo[4, j], servo[5, j] = gains[0, k], gains[1, k], gains[2, k]

@@ -10,7 +10,7 @@ import numpy as np
 
 from femsim.model.bodies.body import StepSettings
 from femsim.model.drives import Profile, as_pieces
-from femsim.model.profile_kernels import values_at
+from femsim.model.profile_kernels import follow
 
 Time = Callable[[float], float]
 
@@ -70,9 +70,8 @@ class Followed:
         self.own, self.others = np.array(list(profiles), dtype=np.int64), [k for k in driving if k not in profiles]
         self._commands: list[Any] = [motors[k].position for k in profiles]
         self._pieces = as_pieces(list(profiles.values()))
-        self._columns = np.zeros((6, len(profiles)))
-        for column, k in zip(self._columns.T, profiles, strict=True):
-            column[3:] = motors[k].stiffness, motors[k].damping, motors[k].max_effort
+        gains = [(motors[k].stiffness, motors[k].damping, motors[k].max_effort) for k in profiles]
+        self._gains = np.ascontiguousarray(np.array(gains, dtype=np.float64).reshape(-1, 3).T)
 
     def __repr__(self) -> str:
         return f"<Followed: {len(self.own)} servos of profiles, {len(self.others)} others>"
@@ -83,11 +82,7 @@ class Followed:
 
     def fill(self, t: float, settings: StepSettings, servo: np.ndarray) -> None:
         """Fill their columns of feed, target, pace, stiffness, damping and limit, (6, joints), for a step from t (s)."""
-        begin, end = np.empty((2, len(self.own)))
-        values_at(self._pieces, t, begin)
-        values_at(self._pieces, t + settings.dt, end)
-        self._columns[1], self._columns[2] = begin + settings.theta * (end - begin), (end - begin) / settings.dt
-        servo[:, self.own] = self._columns
+        follow(self._pieces, t, settings.dt, settings.theta, self.own, self._gains, servo)
 
 
 def _profile(command: object) -> Profile | None:
