@@ -16,9 +16,8 @@ The tour, in the order of a time step:
    gives :class:`DeformableContacts`. Kernels: ``side_kernels`` are the groups of arrays, ``surface_kernels`` the surfaces,
    ``tree_kernels`` finds what is near, ``vertex_kernels`` and ``deformable_kernels`` write the contacts.
 3. ``problem``: :class:`ContactProblem`, A v = b + J^T lam with the Signorini-Coulomb law on u = J v + phi; ``rows``: joints,
-   limits and motors beside contacts, and ``reduction``, by which every solver takes them, with ``equalities`` that leave no
-   column to rows that have one of their own; ``feasibility``: whether it can have
-   a solution.
+   limits and motors beside contacts, and ``reduction``, by which every solver takes them, with ``equalities``
+   (``equality_kernels``) eliminated; ``feasibility``: whether it can have a solution.
 4. ``nodalize``: every contact acts on nodes, predefined or virtual (papers/001 section III-A).
 5. ``cone``, ``solvers``: projections, and the solvers by name (``SOLVERS``); COND is the primary one. ``linear`` and
    ``sparse_lu`` factorize A, ``delassus`` makes W = J A^-1 J^T, by ``turns`` with factors that turn with the bodies and
