@@ -68,14 +68,14 @@ def gripped_cube() -> fs.Scene:
     return scene
 
 
-def led_cube(**spring: object) -> fs.Scene:
+def led_cube(stiffness: tuple[float, float] | None = None) -> fs.Scene:
     """Drag a foam cube of 27 nodes over a floor by the nine of its upper face, exactly or by a spring."""
     scene = fs.Scene("led_cube", dt=0.01, duration=3.0)
     scene.add_floor()
     foam = fs.Elastic(5e4, 0.3, 1000.0, name="foam")
     cube = scene.add_soft("cube", fs.box_tets((0.1, 0.1, 0.1), 2), foam, position=(0.0, 0.0, 0.0502))
     way = fs.Motion([0.0, 1.0], [(0.0, 0.0, 0.0), (0.03, 0.0, -0.003)])
-    scene.hold(cube, lambda x: x[:, 2] > 0.0999, way, **spring)
+    scene.hold(cube, lambda x: x[:, 2] > 0.0999, way, stiffness=stiffness)
     return scene
 
 

@@ -139,7 +139,7 @@ class Equalities:
         start = count + np.cumsum(width) - width
         self.basis = Basis(order, of_column, place, values, start, width)
         self.x0 = np.zeros(N)
-        for s in range(sets):
+        for s in np.arange(sets):
             columns = in_columns[column_ptr[s] : column_ptr[s + 1]]
             if s in bases:
                 values[place[columns][:, None] + np.arange(width[s])] = bases[s]

@@ -27,7 +27,9 @@ import scipy.sparse as sp
 from contact import equality_kernels as kernels
 from contact.compressed import compressed_columns, compressed_rows, times_transposed
 from contact.equalities import NOTHING, Equalities
+from contact.errors import NotPositiveError
 from contact.jacobian_kernels import gather, scatter
+from contact.linear import NOT_POSITIVE
 from contact.problem import ContactProblem, Group
 from contact.rows import Rows, make_rows
 
@@ -143,6 +145,8 @@ class Reduction:
         A, _, _, E = self._extended
         if not E.shape[0]:
             return None
+        if not (self._diagonal > 0.0).all():
+            raise NotPositiveError(NOT_POSITIVE)
         return Equalities(E, _nodes(self.problem.groups, A.shape[0]), 1.0 / np.sqrt(self._diagonal), self._given_offset)
 
     @cached_property
@@ -221,9 +225,11 @@ class Reduction:
                 b, along = b - self._times(self._x0), np.empty(J.shape[0])
                 gather(J.indptr, J.indices, J.data, self._x0, along)
                 phi = phi + along.reshape(-1, 3)
-            A = compressed_columns(*kernels.project(A.indptr, A.indices, A.data, basis, size), size)
+            indptr, indices, data = kernels.project(A.indptr, A.indices, A.data, basis, size)
+            A = compressed_columns(indptr, indices, data, size)
             scale = 1.0 / np.sqrt(self._diagonal)
-            J = compressed_rows(*kernels.project_rows(J.indptr, J.indices, J.data, basis, scale, NOTHING), size)
+            indptr, indices, data = kernels.project_rows(J.indptr, J.indices, J.data, basis, scale, NOTHING)
+            J = compressed_rows(indptr, indices, data, size)
             b = self._shortened(b, size)
             prescribed = None if prescribed is None else self._shortened(prescribed, size)
         if not len(b):  # nothing can move: one velocity that no contact feels

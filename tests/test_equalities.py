@@ -131,3 +131,6 @@ def test_a_matrix_that_is_not_positive_definite_is_not_answered(solver: str) -> 
     assert np.linalg.eigvalsh(Reduction(problem).reduced.A.toarray()).min() < -0.9
     with pytest.raises(ContactError, match="not positive definite"):
         make_solver(solver).solve(problem)
+    A[5, 5] = np.nan
+    with pytest.raises(ContactError, match="not positive definite"):
+        make_solver(solver).solve(replace(problem, A=sp.csc_matrix(A)))
