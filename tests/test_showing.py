@@ -48,7 +48,7 @@ def test_every_object_says_on_a_line_what_it_is(run: fs.Run) -> None:
         (fitted, r"<Calibration 'beam': converged; stiffness = 1.5 \(1.4 to 1.6\); mass = 2 \(-\)>"),
         (fs.make_solver("pgs-ncp"), r"<solver 'pgs-ncp'>"),
         (fs.make_solver("cond", tolerance=1e-4), r"<solver 'cond': tolerance=0.0001>"),
-        (fs.open_frames(run.folder), r"<Frames of .*frames.pvd: \d+, parts floor, cube, contacts>"),
+        (fs.open_frames(str(run.folder)), r"<Frames of .*frames.pvd: \d+, parts floor, cube, contacts>"),
         (fs.Profile([0.0, 0.3], [0.0, 5.0]), r"<Profile 0 at 0 s, 5 at 0.3 s>"),
     ):
         assert re.fullmatch(words, repr(thing)), repr(thing)

@@ -83,7 +83,8 @@ class HdfFrames:
     A child with limits walks the structure of all files first (`foreign.hdf5.check_frames`); what is read here later are numbers.
     """
 
-    __repr__ = PvdFrames.__repr__
+    def __repr__(self) -> str:
+        return f"<Frames of {self.path}: {len(self.times)}, parts {', '.join(self.parts) or 'none'}>"
 
     def __init__(self, path: Path) -> None:
         h5py = import_h5py()
