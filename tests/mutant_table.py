@@ -704,8 +704,8 @@ MUTANTS = (
         "test_boxes.py::test_equal_boxes_flush_on_each_other_are_as_deep_without_a_margin",
     ),
     Mutant(
-        "physics", "servos aim at where their profile begins the step", "femsim/model/bodies/tree_joints.py",
-        "begin + settings.theta * (end - begin), (end",
+        "physics", "servos aim at where their profile begins the step", "femsim/model/profile_kernels.py",
+        "begin + theta * (end - begin), (end",
         "begin, (end",
         "test_tree.py::test_servos_that_follow_profiles_are_read_at_once_as_one_by_one",
     ),
