@@ -14,7 +14,7 @@ from femsim.step.stepper import Stepper
 BOX = fs.Box((0.03, 0.02, 0.01))
 CYLINDER = fs.Cylinder(0.02, 0.03)
 BOWL = fs.Revolved([(0, 0), (0.03, 0), (0.04, 0.03)], 0.002)
-ASKEW = {"position": (-1e-4, -0.0084, 0.0073), "rotation": (-2.06, -0.812, 1.148)}
+ASKEW: dict[str, Any] = {"position": (-1e-4, -0.0084, 0.0073), "rotation": (-2.06, -0.812, 1.148)}
 
 
 def two(first: Any, second: Any, obstacle: bool = False, **place: Any) -> fs.Scene:
