@@ -1,7 +1,4 @@
-"""The sparse system A v = b + J^T lam of all bodies: layout, one CSC matrix with a fixed pattern, prescribed velocities.
-
-More than 600 lines, since bodies, couplings and rows of joints share this layout.
-"""
+"""The sparse system A v = b + J^T lam of all bodies: layout, one CSC matrix with a fixed pattern, prescribed velocities."""
 
 from __future__ import annotations
 
