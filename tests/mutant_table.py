@@ -284,7 +284,7 @@ MUTANTS = (
     ),
     Mutant(
         "sensors", "area of nodes that do not count", RUN + "sensors.py",
-        "weight = weight * chosen[point]", "weight = weight * 1.0",
+        "counted[nodes] = chosen", "counted[nodes] = 1.0",
         "test_gauges.py",
     ),
     Mutant(

@@ -244,7 +244,7 @@ def test_wrong_input_to_render(folder: Path, call: Call) -> None:
     assert_sentence(*call("render", "nowhere", "--quiet"), "nowhere does not exist", "give the folder")
     assert_sentence(*call("render", str(folder), "--every", "0", "--quiet"), "every is 0", "1")
     assert_sentence(*call("render", str(folder), "--stills", "few"), "--stills", "few")
-    assert_sentence(*call("render", str(folder), "--size", "wide"), "no size", "1920x1080")
+    assert_sentence(*call("render", str(folder), "--size", "wide"), "--size is 'wide'", "1920x1080")
     assert_sentence(*call("render", str(folder), "--size", "20x20", "--quiet"), "64 to 8192")
     assert_sentence(*call("render", str(folder), "--speed", "0", "--quiet"), "speed is 0", "1 is real time")
     assert_sentence(*call("render", str(folder), "--camera", "tip", "--quiet"), "did you mean 'top'?")

@@ -158,7 +158,8 @@ def test_the_block_pattern_holds_a(n: int) -> None:
             expected = np.eye(size)
             expected[np.ix_(rows, rows)] = A.toarray()
             assert np.array_equal(found, expected)
-        assert pattern.matches(A) and not pattern.matches(A.copy())
+        other = sp.csc_matrix(np.where(np.eye(n, k=-1), 2.0, dense if drop else np.tril(dense)))
+        assert pattern.matches(A) and pattern.matches(A.copy()) and not pattern.matches(other)
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -84,7 +84,7 @@ def test_one_pull_at_one_rate_is_refused() -> None:
     test = fs.TensileTest("pull", stretch, viscous_stress(LAW, SHEAR, TERMS, time, stretch), time)
     with pytest.raises(fs.InputError, match=r"pulled at 0\.2 to 0\.2 1/s without a pause"):
         fs.fit_viscous([test, test])
-    with pytest.raises(fs.InputError, match="terms is 0; allowed is 1 to 5"):
+    with pytest.raises(fs.InputError, match="0 Prony terms are asked for; allowed are 1 to 5"):
         fs.fit_viscous([test], 0)
     with pytest.raises(fs.InputError, match="ogden_1"):
         fs.fit_viscous([test], 1, "ogden")

@@ -12,6 +12,7 @@ from experiment import write_csv
 from log_files import COUNT, RATE, TIME, VALUES, write_c3d, write_mcap
 
 import femsim as fs
+from femsim.base.table import read_table
 
 AXES = ("fx", "fy", "fz", "tx", "ty", "tz")
 
@@ -149,6 +150,15 @@ def test_other_refusals(tmp_path: Path) -> None:
     ):
         with pytest.raises(fs.InputError, match=re.escape(words)):
             fs.read_card(card)
+
+
+def test_a_table_may_have_one_line(tmp_path: Path) -> None:
+    """A run of one step has such a table; its line was called cut off, since no line before it ends otherwise."""
+    for name, ends in (("plain", ""), ("trailing", ",")):
+        path = tmp_path / f"{name}.csv"
+        path.write_text(f"time,Fx,Fy{ends}\n0,1,2{ends}\n")
+        table = read_table(path)
+        assert table.columns == ("time", "Fx", "Fy") and table.rows == [["0", "1", "2"]] and not table.warnings
 
 
 def test_truncated_last_line_and_repair(tmp_path: Path) -> None:

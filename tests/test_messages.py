@@ -302,7 +302,7 @@ def wrong_things(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A folder with a scene, a run, and files of other kinds than those that are asked for."""
     monkeypatch.chdir(tmp_path)
     scene_file(tmp_path)
-    fs.simulate(fs.load_scene("small_cube.py", steps=1), out="run")
+    fs.simulate(fs.load_scene("small_cube.py", steps=12), out="run")
     experiments = '[[experiments]]\nname = "a"\nreadings = [{ logs = ["log.csv"] }]\n'
     for name, text in {
         "log.csv": "time,Fx\n0,1\n",

@@ -172,7 +172,7 @@ def test_sensors_axes_and_look_are_chosen(tmp_path, monkeypatch):
     assert "soft" in svg_text(two[0]) and "stiff" in svg_text(two[0])
     for options, message in (
         ({"sensors": ["lefd"]}, "did you mean 'left'"),
-        ({"axes": ["fw"]}, "there are: fx, fy, fz"),
+        ({"axes": ["fw"]}, "There are: fx, fy, fz"),
         ({"sensors": ["marker"], "axes": ["fz"]}, "no sensor marker has an axis fz"),
         ({"look": Look(labels=("a", "b"))}, "2 labels are given for 1 run;"),
     ):

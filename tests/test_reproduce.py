@@ -191,10 +191,10 @@ def test_an_unreadable_result_counts_as_missing(folder: Path, tmp_path: Path, mo
     ("arguments", "said"),
     [
         (["cond", "--only", "III,X"], "there is no table or figure 'X'"),
-        (["cond", "--only", "fig5"], "Allowed are I, fig6, II"),
+        (["cond", "--only", "fig5"], "there are I, fig6, II"),
         (["cond", "--data", "."], "has no file authors_program_N160.csv"),
         (["cond", "--out", "file"], "is a file"),
-        (["admm", "--only", "test5"], "Allowed are test1"),
+        (["admm", "--only", "test5"], "there are test1"),
         (["nonsense"], "cond"),
     ],
 )

@@ -233,7 +233,10 @@ def test_a_scene_in_memory_is_given_again(tmp_path: Path) -> None:
 
 def test_what_cannot_go_on_is_said(rich: Path, tmp_path: Path, call: Callable[..., tuple[int, str, str]]) -> None:
     cube_run(rich, tmp_path / "done", 4)()
-    for folder, words in (("done", r"is complete \(converged\)"), ("nothing", "is not a run folder")):
+    for folder, words in (
+        ("done", r"is complete \(converged\)"),
+        ("nothing", "nothing does not exist; give the folder that a run wrote"),
+    ):
         status, _, err = call("resume", str(tmp_path / folder))
         assert status == 2 and re.search(words, err), err
     assert not (tmp_path / "done" / "checkpoints").exists()

@@ -88,8 +88,10 @@ def read_table(path: Path, what: str = "log") -> Table:
         raise InputError(f"the {what} {path} is empty; check the logger, or give another file.")
     delimiter, comma, first = _layout(f"the {what} {path}", lines)
     width = len(_split(lines[first][1], delimiter))
-    trailing = delimiter is not None and all(line.endswith(delimiter) for _, line in lines[first:-1])
+    trailing = delimiter is not None and all(line.endswith(delimiter) for _, line in lines[first:-1] or lines[first:])
     above = [(k, line.rstrip(delimiter) if trailing else line) for k, line in lines[:first]]
+    if len(lines) == first + 1 and above and len(_split(above[-1][1], delimiter)) > width - trailing:
+        raise InputError(f"the {what} {path} has one line of numbers ({lines[first][0]}), and that is cut off; check the logger.")
     header, units, notes = _header(above, delimiter, width - trailing)
     rows, numbers, warnings = [], [], []
     for k, (number, line) in enumerate(lines[first:], start=first):
@@ -104,8 +106,6 @@ def read_table(path: Path, what: str = "log") -> Table:
             )
         rows.append(cells)
         numbers.append(number)
-    if not rows:
-        raise InputError(f"the {what} {path} has one line of numbers ({lines[first][0]}), and that is cut off; check the logger.")
     return Table(path, header, units, rows, numbers, notes, comma, tuple(warnings))
 
 

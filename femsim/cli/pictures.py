@@ -95,14 +95,14 @@ def render(
     from viz import render_run
 
     _say_killed(runs)
-    started = time.perf_counter()
+    started, pixels = time.perf_counter(), _pixels(size)
     with Bar("rendering", quiet) as progress:
         result = render_run(
             runs,
             out=out,
             speed=speed,
             fps=fps,
-            size=_pixels(size),
+            size=pixels,
             every=every,
             stills=stills,
             field=field,
