@@ -180,6 +180,11 @@ MUTANTS = (
         "test_robot_scenes.py::test_a_motor_gives_no_more_than_its_limit",
     ),
     Mutant(
+        "physics", "a motor that follows a profile knows no limit", BODIES + "tree_joints.py",
+        "motors[k].damping, motors[k].max_effort)", "motors[k].damping, np.inf)",
+        "test_robot_scenes.py::test_a_motor_gives_no_more_than_its_limit",
+    ),
+    Mutant(
         "energies", "friction that momentum does not feel holds positions back", STEP + "end_velocity.py",
         "    return allowed if gained[weaker & (gained > 0.0)].sum() > none else None", "    return None",
         "test_end_velocity.py::test_friction_that_is_taken_back_gives_no_energy",

@@ -90,7 +90,8 @@ def test_a_target_of_a_joint_is_commanded_while_it_is_stepped() -> None:
     assert sim.step().read("q2").values["angle_rad"] == pytest.approx(0.0, abs=1e-9)
 
 
-def test_a_motor_gives_no_more_than_its_limit() -> None:
+@pytest.mark.parametrize("level", [fs.Profile([0.0], [math.pi / 2]), lambda t: math.pi / 2], ids=["profile", "function"])
+def test_a_motor_gives_no_more_than_its_limit(level: fs.Profile | Callable[[float], float]) -> None:
     """10 N m cannot lift the arm of 12 N m that is held level: joint2 gives 10 and the arm falls; without the limit it holds."""
     ends = {}
     for limit in (10.0, 1000.0):
@@ -99,7 +100,7 @@ def test_a_motor_gives_no_more_than_its_limit() -> None:
         for joint in scene.bodies[0].joint_names():
             if joint != "joint2":
                 scene.drive_joint("arm", joint, fs.Profile([0.0], [0.0]))
-        scene.drive_joint("arm", "joint2", fs.Profile([0.0], [math.pi / 2]), stiffness=1e5, max_effort=limit)
+        scene.drive_joint("arm", "joint2", level, stiffness=1e5, max_effort=limit)
         scene.sensor("q", "arm.joint2", kind="revolute")
         run = fs.simulate(scene)
         ends[limit] = run.gauges["q"].values
