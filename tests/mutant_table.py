@@ -743,4 +743,44 @@ MUTANTS = (
         "lost {parts['friction']} to friction", "lost {parts['other']} to friction",
         "test_verdict.py::test_the_summary_says_where_the_energy_of_a_sliding_box_went",
     ),
+    Mutant(
+        "sensors", "middles of quadratic faces keep the pressure of their corners", BODIES + "soft_output.py",
+        "out[middle] -= 2.0 * given", "out[middle] -= 0.0 * given",
+        "test_soft_output.py::test_even_pressure_on_quadratic_elements_reads_evenly",
+    ),
+    Mutant(
+        "judges", "a pin is in a rod only where it is through", STEP + "thin_rods.py",
+        "return max(0.0, radius - float(signed_distance", "return max(0.0, -radius - float(signed_distance",
+        "test_thin_rods.py",
+    ),
+    Mutant(
+        "judges", "a pin that starts in a rod went there", STEP + "thin_rods.py",
+        "depth = self._depth(one, state, placed) - start", "depth = self._depth(one, state, placed)",
+        "test_thin_rods.py",
+    ),
+    Mutant(
+        "judges", "shapes are deep in each other turned the other way", STEP + "deep_inside.py",
+        "(points[inside] - place) @ turn)[0]", "(points[inside] - place) @ turn.T)[0]",
+        "test_deep_inside.py",
+    ),
+    Mutant(
+        "judges", "a cup is as thick as it is large", STEP + "thin_shapes.py",
+        "return min(smallest, 2.0 * shape.padding) if isinstance(shape, Revolved) else smallest", "return smallest",
+        "test_thin_shapes.py::test_the_wall_of_a_cup_counts_as_thin",
+    ),
+    Mutant(
+        "physics", "two soft fingers are a pile", STEP + "system.py",
+        "and not self.lags and not any", "and not any",
+        "test_loose_first.py::test_two_large_bodies_are_no_pile",
+    ),
+    Mutant(
+        "physics", "blocks between joined sets are twice as large", "contact/equality_kernels.py",
+        "out[a] = 0.5 * (out[a] + out[b])", "out[a] = out[a] + out[b]",
+        "test_equalities.py",
+    ),
+    Mutant(
+        "judges", "rounding counts squares of terms", "contact/metrics.py",
+        "norm(problem.weight * np.sqrt(squares))", "norm(problem.weight * squares)",
+        "test_rounding.py::test_rounding_is_what_its_formula_says",
+    ),
 )  # fmt: skip

@@ -82,3 +82,13 @@ def test_the_ball_that_two_boxes_have_in_common() -> None:
     found = common_ball(BOX, BOX, np.eye(3), np.array([0.0, 0.0, 0.008]), 1e-3)
     assert found == pytest.approx(0.012, abs=1e-9)
     assert common_ball(BOX, BOX, np.eye(3), np.array([0.0, 0.0, 0.0195]), 1e-3) == 0.0
+
+
+def test_it_is_the_same_seen_from_either_shape() -> None:
+    """A thin plate leans by 30 degrees through a long box: turned the other way it would miss its corner."""
+    plate, bar = fs.Box((0.02, 0.02, 0.002)), fs.Box((0.05, 0.005, 0.005))
+    c, s = np.cos(np.pi / 6), np.sin(np.pi / 6)
+    turn, place = np.array([[c, 0, -s], [0, 1, 0], [s, 0, c]]), np.array([0.045, 0.0, 0.009])
+    deep = common_ball(bar, plate, turn, place, 1e-4)
+    assert deep > 1e-3 and deep == pytest.approx(common_ball(plate, bar, turn.T, -turn.T @ place, 1e-4), rel=0.3)
+    assert common_ball(bar, plate, turn.T, place, 1e-4) < 0.5 * deep

@@ -131,6 +131,9 @@ def test_a_matrix_that_is_not_positive_definite_is_not_answered(solver: str) -> 
     assert np.linalg.eigvalsh(Reduction(problem).reduced.A.toarray()).min() < -0.9
     with pytest.raises(ContactError, match="not positive definite"):
         make_solver(solver).solve(problem)
-    A[5, 5] = np.nan
-    with pytest.raises(ContactError, match="not positive definite"):
-        make_solver(solver).solve(replace(problem, A=sp.csc_matrix(A)))
+    for place, entry in ((5, np.nan), (0, -1.0)):  # the second is held by the row, and gone from what is left
+        wrong = A.copy()
+        wrong[place, place] = entry
+        wrong[4, 3] = wrong[3, 4] = 0.0
+        with pytest.raises(ContactError, match="not positive definite"):
+            make_solver(solver).solve(replace(problem, A=sp.csc_matrix(wrong)))

@@ -140,6 +140,16 @@ def test_a_pile_is_begun_loosely_and_ended_as_if_it_had_not_been(monkeypatch: py
     assert np.abs(stepper.state.q - twin.state.q).max() < 1e-3 * moved
 
 
+def test_two_large_bodies_are_no_pile(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As two soft fingers: their tangents may lag, and a first answer as loose as that of a pile led their run elsewhere."""
+    monkeypatch.setattr(system_module, "PILES_FROM", 0)
+    solver = Noting()
+    stepper = two_bars(solver)
+    stepper.state = replace(stepper.state, again=True)
+    stepper.step()
+    assert solver.asked[0][0] == 0.03 * stepper.newton.tolerance
+
+
 def test_a_pile_with_rods_is_not_begun_loosely(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(system_module, "LAGS_FROM", 10**9)
     monkeypatch.setattr(system_module, "PILES_FROM", 0)

@@ -51,7 +51,7 @@ def test_rounding_is_what_its_formula_says() -> None:
     spread = np.sqrt(np.square(A) @ np.square(v))
     largest = max(np.linalg.norm(problem.weight * x) for x in (A @ v, problem.b, problem.J.T @ lam.ravel()))
     expected = 0.5 * np.finfo(np.float64).eps * np.linalg.norm(problem.weight * spread) / largest
-    assert rounding(problem, v, lam) == pytest.approx(expected, rel=1e-12)
+    assert rounding(problem, v, lam) == pytest.approx(expected, rel=1e-12, abs=0.0)
 
 
 @pytest.mark.parametrize("name", ["auto", "cond-newton", "canal", "exact"])

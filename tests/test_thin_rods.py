@@ -15,14 +15,14 @@ CABLE = fs.Elastic(1e8, 0.3, 1000.0, name="cable")
 RADIUS = 0.002
 
 
-def pin_on_rod(links: int, shape: Any = None, **options: Any) -> fs.Scene:
+def pin_on_rod(links: int, shape: Any = None, height: float = 0.008, **options: Any) -> fs.Scene:
     """A pin of 2 mm falls across the middle of a rod held at both ends."""
     scene = fs.Scene("pin", dt=0.005, duration=0.06, **options)
     points = np.column_stack([np.linspace(-0.1, 0.1, links + 1), np.zeros((links + 1, 2))])
     held = fs.RodEnd("clamped")
     scene.add_rod("rod", points, fs.circular_section(RADIUS), CABLE, start=held, end=held)
     turned = (np.pi / 2, 0, 0)
-    scene.add_rigid("pin", shape or fs.Capsule(0.001, 0.02), mass=0.002, position=(0, 0, 0.008), rotation=turned)
+    scene.add_rigid("pin", shape or fs.Capsule(0.001, 0.02), mass=0.002, position=(0, 0, height), rotation=turned)
     return scene
 
 
@@ -57,6 +57,14 @@ def test_where_a_rod_is_held_by_the_pin_is_no_depth() -> None:
     points = np.column_stack([np.linspace(0.0, 0.1, 6), np.zeros((6, 2))])
     scene.add_rod("rod", points, fs.circular_section(RADIUS), CABLE, start=fs.RodEnd("hinged", on="pin"))
     assert "between_nodes" not in reasons(fs.simulate(scene))
+
+
+def test_what_it_has_in_common_with_the_rod_at_the_start_does_not_count() -> None:
+    """A pin that starts 1.2 mm deep between two links and stays went nowhere; one that goes as deep from beside the rod did."""
+    for height, travel in ((0.0018, 0.0), (0.0032, -0.0014)):
+        scene = pin_on_rod(10, height=height, gravity=(0.0, 0.0, 0.0))
+        scene.drive("pin", fs.Motion([0.0, 0.04], [(0, 0, 0), (0, 0, travel)]))
+        assert ("between_nodes" in reasons(fs.simulate(scene))) == (travel != 0.0)
 
 
 @pytest.mark.parametrize("joined", [False, True])
