@@ -121,7 +121,7 @@ def natural_map(lam: np.ndarray, u: np.ndarray, mu: np.ndarray, rho: np.ndarray,
 @njit(cache=True)
 def law_errors(
     u: np.ndarray, lam: np.ndarray, phi: np.ndarray, rho: np.ndarray, friction: np.ndarray, relaxed: bool
-) -> tuple[float, float, float]:
+) -> tuple[float, float, float, float]:
     """Errors of the contact law over the contacts that press or approach; others hold it, whatever their velocity is.
 
     Returns
@@ -132,6 +132,8 @@ def law_errors(
         Largest component of u and phi.
     force : float
         Norm of lam - P_K(lam - rho uh) relative to the larger of those of lam and rho uh.
+    most : float
+        The same relative to that of lam alone: no smaller rho gives a larger ``force``.
     """
     velocity = pace = wrong = strength = motion = 0.0
     for m in range(lam.shape[0]):
@@ -147,7 +149,8 @@ def law_errors(
         wrong += e_n * e_n + e_0 * e_0 + e_1 * e_1
         strength += lam[m, 0] ** 2 + lam[m, 1] ** 2 + lam[m, 2] ** 2
         motion += v_n * v_n + v_0 * v_0 + v_1 * v_1
-    return velocity, pace, relative(math.sqrt(wrong), math.sqrt(larger(strength, motion)))
+    wrong, strength = math.sqrt(wrong), math.sqrt(strength)
+    return velocity, pace, relative(wrong, larger(strength, math.sqrt(motion))), relative(wrong, strength)
 
 
 @njit(cache=True)

@@ -205,21 +205,24 @@ def test_law_errors_against_numpy(relaxed: bool) -> None:
         shifted[:, 0] += friction * np.hypot(u[:, 1], u[:, 2])
     rho_u = rho[:, None] * shifted
     wrong = (lam - project_cones(lam - rho_u, friction))[counted]
-    velocity, pace, force = law_errors(u, lam, phi, rho, friction, relaxed)
+    velocity, pace, force, most = law_errors(u, lam, phi, rho, friction, relaxed)
     assert velocity == pytest.approx(np.abs(wrong / rho[counted, None]).max(), rel=1e-12)
     assert law_errors(u, np.full((30, 3), 1e30), phi, rho, friction, relaxed)[0] >= -u[:, 0].min()  # rounding swallows u
     assert pace == max(np.abs(u[counted]).max(), np.abs(phi[counted]).max())
     assert force == pytest.approx(
         np.linalg.norm(wrong) / max(np.linalg.norm(lam[counted]), np.linalg.norm(rho_u[counted])), rel=1e-12
     )
-    assert law_errors(u[:0], lam[:0], phi[:0], rho[:0], friction[:0], relaxed) == (0.0, 0.0, 0.0)
+    assert most == pytest.approx(np.linalg.norm(wrong) / np.linalg.norm(lam[counted]), rel=1e-12)
+    for smaller in 10.0 ** rng.uniform(-3, 0, (20, 30)):
+        assert law_errors(u, lam, phi, smaller * rho, friction, relaxed)[2] <= most
+    assert law_errors(u[:0], lam[:0], phi[:0], rho[:0], friction[:0], relaxed) == (0.0, 0.0, 0.0, 0.0)
 
 
 def test_a_penetration_is_seen_beside_any_force() -> None:
     """Beside 1e20 N, what 1 cm/s would be undone by is less than rounding; the velocity itself is not."""
     u, lam = np.array([[-0.01, 0.0, 0.0]]), np.array([[1e20, 0.0, 0.0]])
-    velocity, pace, force = law_errors(u, lam, np.zeros((1, 3)), np.ones(1), np.full(1, 0.3), False)
-    assert (velocity, pace, force) == (0.01, 0.01, 0.0)
+    velocity, pace, *force = law_errors(u, lam, np.zeros((1, 3)), np.ones(1), np.full(1, 0.3), False)
+    assert (velocity, pace, *force) == (0.01, 0.01, 0.0, 0.0)
 
 
 @pytest.mark.parametrize("force", [1.0, 1e150, 1e-150])

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from functools import cached_property, partial
 from itertools import chain, count
 from typing import Any, Protocol
 
@@ -28,7 +28,8 @@ from contact.feasibility import closing_contacts, free_velocities
 from contact.local import LocalProblem
 from contact.metrics import LawArguments, Residuals, law_arguments, natural_map, residuals, rounding
 from contact.metrics_kernels import TINY, law_errors
-from contact.problem import ContactProblem
+from contact.narrow import narrow_scales
+from contact.problem import ContactProblem, isotropic
 from contact.solvers.base import History, Solution, Status
 
 #: Dynamics residual, contact residual and step norm of one iteration; None where only the judge can know.
@@ -74,10 +75,11 @@ class Judge:
 
     - the largest ``|lam - P_K(lam - rho uh)| / rho`` of a contact, relative to the largest velocity that they have, or would have
       without contact forces, is at most what :func:`lenient` allows;
-    - where a solver knows W (:meth:`know`), the natural map with its blocks for rho is at most the tolerance.
+    - the natural map with the blocks of W for rho is at most the tolerance, where a solver knows W (:meth:`know`) or bodies are
+      narrow (:func:`contact.narrow.narrow_scales`).
 
-    Without W, rho is estimated from the diagonal of A. Of stiff bodies it is too large then, and the first number too small
-    where a force is wrong, though not where a velocity is.
+    Elsewhere rho is estimated from the diagonal of A. Of stiff bodies it is too large then, and these numbers are too small where
+    a force is wrong, though not where a velocity is.
     """
 
     def __init__(
@@ -167,7 +169,7 @@ class Judge:
         See the notes of the class.
         """
         rho = law.rho if self._rho is None else self._rho
-        velocity, pace, force = law_errors(law.u, law.lam, law.phi, rho, law.friction, self._relaxed)
+        velocity, pace, force, most = law_errors(law.u, law.lam, law.phi, rho, law.friction, self._relaxed)
         error = lenient(velocity, max(pace, self._speed))
         if self._rho is not None:
             return max(error, force)
@@ -175,7 +177,14 @@ class Judge:
             error = lenient(velocity, max(pace, speed))
             if error <= self.tolerance:
                 break
+        if most > self.tolerance and self._narrow_scales is not None:
+            error = max(error, law_errors(law.u, law.lam, law.phi, self._narrow_scales, law.friction, self._relaxed)[2])
         return error
+
+    @cached_property
+    def _narrow_scales(self) -> np.ndarray | None:
+        """Force per velocity of each contact by its block of W, (nc,), N s/m, where that costs little."""
+        return None if isinstance(self.problem, LocalProblem) else narrow_scales(isotropic(self.problem))
 
     def _free_speeds(self, law: LawArguments) -> Iterator[float]:
         """Largest velocity without contact forces, m/s, of contacts that press or approach; without W ever better estimates."""
