@@ -2,6 +2,8 @@
 
 `errors`
     `InputError`, the error of wrong input, and `did_you_mean`.
+`arguments`
+    Which argument of a call was of the wrong kind.
 `files`
     Files that are whole or not there: `replacing`, `write_json`, and the sentence of a disk that is full.
 `status`

@@ -10,6 +10,8 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ParamSpec, TypeVar
 
+from femsim.base.arguments import OF_PYTHON, wrong_argument
+
 _Given = ParamSpec("_Given")
 _Returned = TypeVar("_Returned")
 _Class = TypeVar("_Class", bound=type)
@@ -85,30 +87,43 @@ def number_alone(text: str) -> str:
         return ""
 
 
-def naming_parameters(function: Callable[_Given, _Returned]) -> Callable[_Given, _Returned]:
-    """Let a wrong keyword of a function name the nearest parameter and all of them; a decorator."""
+def naming_parameters(function: Callable[_Given, _Returned], *, at_once: bool = False) -> Callable[_Given, _Returned]:
+    """Let a wrong keyword of a function name the nearest parameter and all of them; a decorator.
+
+    An argument of another kind than its annotation says is named where the function fails by an error of Python; with
+    ``at_once`` texts, functions and yes or no before it begins.
+    """
     signature = inspect.signature(function)
     if any(p.kind is p.VAR_KEYWORD for p in signature.parameters.values()):
         return function
     known = [name for name, p in signature.parameters.items() if p.kind is not p.POSITIONAL_ONLY and name != "self"]
     allowed = frozenset(known)
 
+    def called(args: tuple[Any, ...]) -> str:
+        return type(args[0]).__name__ if function.__name__ == "__init__" else function.__name__
+
     @functools.wraps(function)
     def named(*args: _Given.args, **kwargs: _Given.kwargs) -> _Returned:
         if not allowed.issuperset(kwargs):
             wrong = next(name for name in kwargs if name not in allowed)
-            called = type(args[0]).__name__ if function.__name__ == "__init__" else function.__name__
-            raise TypeError(f"{called}() has no parameter {wrong!r}{did_you_mean(wrong, known)}")
-        return function(*args, **kwargs)
+            raise TypeError(f"{called(args)}() has no parameter {wrong!r}{did_you_mean(wrong, known)}")
+        if at_once and (said := wrong_argument(function, args, kwargs, simple=True)):
+            raise InputError(f"{called(args)}: {said}")
+        try:
+            return function(*args, **kwargs)
+        except Exception as error:
+            if type(error) in OF_PYTHON and (said := wrong_argument(function, args, kwargs)):
+                raise InputError(f"{called(args)}: {said}") from error
+            raise
 
     return named
 
 
-def naming_all_parameters(kind: _Class) -> _Class:
-    """Let wrong keywords of all public methods of a class name the nearest parameter; a decorator."""
+def naming_all_parameters(kind: _Class, *, at_once: bool = False) -> _Class:
+    """Let wrong keywords and arguments of all public methods of a class be named, see :func:`naming_parameters`; a decorator."""
     for name, thing in list(vars(kind).items()):
         if not name.startswith("_") and inspect.isfunction(thing):
-            setattr(kind, name, naming_parameters(thing))
+            setattr(kind, name, naming_parameters(thing, at_once=at_once))
     return kind
 
 

@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from femsim.base.errors import InputError
+from femsim.base.errors import InputError, naming_parameters
 from femsim.base.rotations import (
     quaternion_from_vector,
     quaternion_multiply,
@@ -59,6 +59,7 @@ class Profile:
         Times that do not increase, wrong sizes or values that are not finite.
     """
 
+    @naming_parameters
     def __init__(self, times: Sequence[float], values: Sequence[float], *, smooth: Smoothness = True, name: str = "") -> None:
         self.name = name
         self.times, self.values = _key_frames("Profile", times, values, None)
@@ -156,6 +157,7 @@ class Motion:
         Times that do not increase, wrong sizes or values that are not finite.
     """
 
+    @naming_parameters
     def __init__(
         self,
         times: Sequence[float],

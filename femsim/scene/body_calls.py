@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from contact import Plane, Shape
 from femsim.base.errors import naming_all_parameters
 from femsim.model.bodies.body import Body
-from femsim.model.bodies.rod_end import RodEnd
+from femsim.model.bodies.rod_end import RodEnd, RodEndKind
 from femsim.model.bodies.soft_bodies import ElementKind
 from femsim.model.robots import BaseKind, Robot
 from femsim.model.solids import Compound
@@ -22,7 +23,7 @@ from materials import Elastic, Law, RodSection
 from meshes import TetMesh
 
 
-@naming_all_parameters
+@partial(naming_all_parameters, at_once=True)
 class BodyCalls(SceneContents):
     """Calls of :class:`femsim.scene.scene.Scene` that add bodies, robots and obstacles."""
 
@@ -100,8 +101,8 @@ class BodyCalls(SceneContents):
         section: RodSection,
         material: str | Elastic,
         *,
-        start: RodEnd | None = None,
-        end: RodEnd | None = None,
+        start: RodEnd | RodEndKind | None = None,
+        end: RodEnd | RodEndKind | None = None,
         normal: Vector | None = None,
         rest_curvature: np.ndarray | None = None,
         velocity: Vector | None = None,
@@ -129,7 +130,7 @@ class BodyCalls(SceneContents):
             Cross section, e.g. ``fs.circular_section(radius)``.
         material : str or Elastic
             Card of the material library, or values of your own.
-        start, end : RodEnd, optional
+        start, end : RodEnd or {"free", "clamped", "hinged"}, optional
             What holds or loads the first and the last of ``points``; default free. ``RodEnd(motion=...)`` drives a frame,
             ``RodEnd(on=...)`` fixes it to a body of the scene; links beside such an end that start within the contact radius of
             contact with that body never have contact with it.

@@ -20,7 +20,7 @@ from femsim.base.rotations import quaternion_from_vector, quaternion_to_matrix
 from femsim.model.bodies.articulated import ArticulatedBody, JointDrive, Link
 from femsim.model.bodies.body import Body, check_body
 from femsim.model.bodies.rod import Rod
-from femsim.model.bodies.rod_end import RodEnd
+from femsim.model.bodies.rod_end import RodEnd, RodEndKind
 from femsim.model.bodies.soft_bodies import ElementKind, make_soft_body
 from femsim.model.commands import FORCE, MOTION, WRENCH
 from femsim.model.contact_rules import NoContact
@@ -148,7 +148,7 @@ def add_rod(
     points: np.ndarray,
     section: RodSection,
     material: str | Elastic,
-    ends: tuple[RodEnd | None, RodEnd | None],
+    ends: tuple[RodEnd | RodEndKind | None, RodEnd | RodEndKind | None],
     normal: Vector | None,
     rest_curvature: np.ndarray | None,
     velocity: Vector | None,
@@ -367,9 +367,9 @@ def _finger(full: str, finger: Finger, body: int, link: int, surface: str) -> tu
 # ------------------------------------------------------------------ ends of rods
 
 
-def _rod_end(scene: SceneContents, rod: str, side: str, end: RodEnd | None) -> RodEnd:
+def _rod_end(scene: SceneContents, rod: str, side: str, given: RodEnd | RodEndKind | None) -> RodEnd:
     """End of a rod with checked functions, kept as ``ROD.SIDE``."""
-    what, end = f"{side} of {rod}", end or RodEnd()
+    what, end = f"{side} of {rod}", RodEnd(given) if isinstance(given, str) else given or RodEnd()
     for field_name, value in (("motion", end.motion), ("load", end.load)):
         if value is not None and not callable(value):
             raise InputError(f"{what}: {field_name} is {value!r}, but must be a function of time in s; use e.g. fs.Motion.")

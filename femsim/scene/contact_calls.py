@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from femsim.base.errors import naming_all_parameters
 from femsim.scene import pairs
@@ -10,7 +11,7 @@ from femsim.scene.checks import Handle, Vector
 from femsim.scene.contents import SceneContents
 
 
-@naming_all_parameters
+@partial(naming_all_parameters, at_once=True)
 class ContactCalls(SceneContents):
     """Calls of :class:`femsim.scene.scene.Scene` about the contact of pairs."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -32,7 +33,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.\-]{0,99}")
 class SceneContents:
     """The data of a scene; its parameters are those of :class:`femsim.scene.scene.Scene`, which has the calls that fill it."""
 
-    @naming_parameters
+    @partial(naming_parameters, at_once=True)
     def __init__(
         self,
         name: str,

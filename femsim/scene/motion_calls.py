@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from femsim.scene.checks import Handle, Vector
 from femsim.scene.contents import SceneContents
 
 
-@naming_all_parameters
+@partial(naming_all_parameters, at_once=True)
 class MotionCalls(SceneContents):
     """Calls of :class:`femsim.scene.scene.Scene` that move bodies, hold them and join them."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +20,7 @@ from femsim.scene.sensing import make_sensor
 from meshes import FILES, load_surface
 
 
-@naming_all_parameters
+@partial(naming_all_parameters, at_once=True)
 class Scene(BodyCalls, MotionCalls, ContactCalls):
     """Bodies, their drives and sensors.
 

@@ -13,6 +13,7 @@ from femsim.model.bodies import rod_kernels as kernels
 from femsim.model.drives import PoseFunction
 
 EndLoad = Callable[[float], tuple[np.ndarray, np.ndarray]]
+RodEndKind = Literal["free", "clamped", "hinged"]
 
 #: What other programs call them.
 _OTHER_WORDS = {
@@ -64,7 +65,7 @@ class RodEnd:
         An unknown kind, a motion or holder of a free end, a motion beside a holder, or a load on a held end.
     """
 
-    kind: Literal["free", "clamped", "hinged"] = "free"
+    kind: RodEndKind = "free"
     motion: PoseFunction | None = None
     load: EndLoad | None = None
     on: Holder | str | None = None

@@ -1,0 +1,130 @@
+"""Arguments of the wrong kind are named in a sentence, whichever call of a scene they are given to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pytest
+
+import femsim as fs
+from femsim.base.arguments import wrong_argument
+from femsim.base.errors import naming_parameters
+
+FOAM = fs.Elastic(1e5, 0.3, 1000.0, name="foam")
+CUBE = fs.box_tets((0.02, 0.02, 0.02), 1)
+LINE = np.linspace((0, 0.3, 0.2), (0.1, 0.3, 0.2), 6)
+#: what no parameter takes, and what few take
+STRANGE: tuple[Any, ...] = (object(), np, b"x", ["a"], {}, "x", None, (1.0, 2.0), np.zeros((2, 2)), 0.5, lambda: 0)
+
+
+def scene() -> fs.Scene:
+    made = fs.Scene("wrong", dt=0.01, duration=0.1)
+    made.add_floor()
+    for name, x in (("box", 0.0), ("hand", 0.3)):
+        made.add_rigid(name, fs.Box((0.01, 0.01, 0.01)), mass=0.1, position=(x, 0, 0.2))
+    made.add_soft("cube", CUBE, FOAM, position=(0.1, 0, 0.2))
+    return made
+
+
+#: each call with arguments that are right
+CALLS: dict[str, dict[str, Any]] = {
+    "add_soft": dict(name="c", mesh=CUBE, material=FOAM, position=(0, 0, 0.4), fixed=None, load=None, surface=None),
+    "add_rigid": dict(
+        name="c", shape=fs.Box((0.01, 0.01, 0.01)), density=500.0, position=(0, 0, 0.4), surface="rigid", load=None
+    ),
+    "add_rod": dict(name="r", points=LINE, section=fs.circular_section(0.002), material=FOAM, start="clamped", surface="foam"),
+    "add_obstacle": dict(name="o", shape=fs.Box((0.01, 0.01, 0.01)), position=(0, 0, 0.05), surface="rigid"),
+    "drive": dict(what="hand", motion=fs.Motion([0, 1], [(0, 0, 0), (0, 0, 0.1)]), stiffness=(1e3, 10.0), max_force=5.0),
+    "hold": dict(what="cube", where=lambda x: x[:, 2] > 0.205, motion=fs.Motion([0], [(0, 0, 0)]), name="h"),
+    "join": dict(a="box", b="hand", kind="hinge", at=(0.1, 0, 0.2), axis=(0, 0, 1), contact=False),
+    "add_tendon": dict(what="cube", points=[(0.095, 0, 0.195), (0.105, 0, 0.205)], force=lambda t: 1.0, stiffness=1e4),
+    "set_friction": dict(a="box", b="floor", coefficient=0.3),
+    "set_restitution": dict(a="box", b="floor", coefficient=0.3),
+    "set_softness": dict(a="box", b="floor", softness=1e-6),
+    "contact_group": dict(name="g", members=["box", "floor"]),
+    "ignore_contact": dict(a="box", b="floor"),
+    "sensor": dict(name="z", on="box", kind="contact"),
+}
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_what_no_call_takes_is_a_sentence(call: str) -> None:
+    """None of them ends in an error of Python, at once or in the first step."""
+    getattr(scene(), call)(**CALLS[call])
+    for name in CALLS[call]:
+        for strange in STRANGE:
+            made = scene()
+            try:
+                getattr(made, call)(**{**CALLS[call], name: strange})
+            except ValueError as error:
+                assert type(error) is not ValueError, f"{name}={strange!r}: {error}"
+                assert str(error).endswith((".", "?")), f"{name}={strange!r}: {error}"
+
+
+@pytest.mark.parametrize(
+    ("call", "change", "said"),
+    [
+        ("set_friction", dict(a=None), "set_friction: a is None; give a Handle or a text."),
+        ("add_rigid", dict(surface=3), "add_rigid: surface is 3; give a text."),
+        ("add_rod", dict(self_contact="x"), "add_rod: self_contact is 'x'; give True or False."),
+        ("add_rigid", dict(load=5.0), "add_rigid: load is 5.0; give a function of time or None."),
+        (
+            "pressurize",
+            dict(what="cube", pressure=5.0),
+            "pressure is 5.0; give a function of time, e.g. fs.Profile, or None.",
+        ),
+        ("add_soft", dict(fixed=lambda: 0), "give a function of points or None."),
+        ("drive", dict(motion=(0, 0, 1)), "drive: motion is (0, 0, 1); give a function of time, e.g. fs.Motion, or None."),
+        ("sensor", dict(on=["box"]), "sensor: on is ['box']; give a Handle or a text."),
+        ("sensor", dict(kind=[]), "sensor: kind is []; give a text."),
+        ("add_rod", dict(start="fixed"), "did you mean 'clamped'?"),
+    ],
+)
+def test_the_argument_is_named(call: str, change: dict[str, Any], said: str) -> None:
+    made = scene()
+    with pytest.raises(fs.InputError) as caught:
+        getattr(made, call)(**{**CALLS.get(call, {}), **change})
+    assert said in str(caught.value)
+
+
+def test_a_word_says_how_a_rod_is_held() -> None:
+    by_word, by_end = scene(), scene()
+    by_word.add_rod("r", LINE, fs.circular_section(0.002), FOAM, start="clamped", end="hinged")
+    by_end.add_rod("r", LINE, fs.circular_section(0.002), FOAM, start=fs.RodEnd("clamped"), end=fs.RodEnd("hinged"))
+    for made in (by_word, by_end):
+        made.duration = 0.05
+    runs = [fs.simulate(made) for made in (by_word, by_end)]
+    assert np.array_equal(runs[0].steps["kinetic_energy_J"], runs[1].steps["kinetic_energy_J"])
+
+
+def test_other_values_pass() -> None:
+    """Numbers of numpy, lists for arrays, and anything for what cannot be asked."""
+
+    def takes(
+        x: float, n: int, flag: bool, v: Sequence[float] | np.ndarray, way: Literal["a", "b"], table: Mapping[str, float],
+        f: Callable[[float], float] | None, path: str | Path, names: Sequence[str], *rest: str, anything: Any = None,
+    ) -> None: ...  # fmt: skip
+
+    right = (np.float64(1), np.int64(2), np.True_, [1, 2, np.float32(3)], "b", {}, None, Path(), ("a", "b"), "more", "rest")
+    assert wrong_argument(takes, right, {"anything": object()}) is None
+    assert wrong_argument(takes, (np.array(1.0), 2, 1, np.zeros(3), *right[4:]), {}) is None
+    for place, wrong in enumerate(("x", None, "yes", ["a"], "c", [1], 5, 3.0, "ab")):
+        said = wrong_argument(takes, (*right[:place], wrong, *right[place + 1 :]), {})
+        assert said and said.startswith(f"{('x', 'n', 'flag', 'v', 'way', 'table', 'f', 'path', 'names')[place]} is {wrong!r}")
+    assert wrong_argument(takes, (1.0,), {}) is None  # Python says that itself
+
+
+def test_errors_of_others_stay_what_they_are() -> None:
+    def fails(function: Callable[[], None]) -> None:
+        function()
+
+    def broken() -> None:
+        raise KeyError("mine")
+
+    with pytest.raises(KeyError, match="mine"):
+        naming_parameters(fails)(broken)
+    with pytest.raises(fs.InputError, match=r"fails: function is 3; give a function\."):
+        naming_parameters(fails)(3)  # type: ignore[arg-type]
