@@ -78,6 +78,8 @@ def test_what_no_call_takes_is_a_sentence(call: str) -> None:
         ),
         ("add_soft", dict(fixed=lambda: 0), "give a function of points or None."),
         ("drive", dict(motion=(0, 0, 1)), "drive: motion is (0, 0, 1); give a function of time, e.g. fs.Motion, or None."),
+        ("join", dict(limits=[]), "join: limits is []; give two numbers or None."),
+        ("add_soft", dict(self_contact=0.5), "self_contact is 0.5; give True or False."),
         ("sensor", dict(on=["box"]), "sensor: on is ['box']; give a Handle or a text."),
         ("sensor", dict(kind=[]), "sensor: kind is []; give a text."),
         ("add_rod", dict(start="fixed"), "did you mean 'clamped'?"),

@@ -84,7 +84,7 @@ def _is_of(value: Any, hint: Any) -> bool:
     if origin is Literal:
         return any(type(value) is type(word) and value == word for word in get_args(hint))
     if origin is bool:
-        return isinstance(value, (Real, np.bool_))
+        return isinstance(value, (bool, np.bool_)) or (isinstance(value, Real) and value in (0, 1))
     if origin in (float, int):
         return (isinstance(value, Real) and not isinstance(value, bool)) or (isinstance(value, np.ndarray) and value.ndim == 0)
     if origin is np.ndarray:
@@ -112,6 +112,8 @@ def _takes(function: Callable[..., Any], kinds: Any = ...) -> bool:
 def _holds(values: Any, hint: Any) -> bool:
     """Whether all that a list holds is of the kind that its hint names."""
     kinds = [kind for kind in get_args(hint) if kind is not Ellipsis]
+    if get_origin(hint) is tuple and len(kinds) == len(get_args(hint)) and len(values) != len(kinds):
+        return False
     if isinstance(values, abc.Mapping) or len(set(kinds)) != 1:
         return not isinstance(values, abc.Mapping)
     return all(_is_of(value, kinds[0]) for value in values)
@@ -136,8 +138,9 @@ def _in_words(hint: Any) -> str:
             word = _function_in_words(*get_args(kind))
         elif origin in _LISTED:
             held = [part for part in get_args(kind) if part is not Ellipsis]
-            plural = {float: "numbers", int: "whole numbers", str: "texts"}.get(held[0] if held else None, "")
-            word = f"a list of {plural}" if plural else "a list"
+            plural = {float: "numbers", int: "whole numbers", str: "texts"}.get(held[0], "") if held else ""
+            pair = origin is tuple and len(held) == len(get_args(kind)) == 2
+            word = f"{'two' if pair else 'a list of'} {plural}" if plural else "a list"
         else:
             word = _IN_WORDS.get(origin, f"a {getattr(origin, '__name__', origin)}")
         if word not in words:
