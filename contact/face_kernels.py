@@ -77,8 +77,8 @@ class Faces(NamedTuple):
 def contacts_of_faces(count: int, faces: Faces, shapes: Shapes, out: Output) -> int:
     """Update ``out`` from ``count`` on with the contacts inside triangles and on their sides; return how many there are.
 
-    Those at corners are left to the points of the shape. A contact is that of its first point. The number may exceed the room;
-    contacts beyond it are counted, not written.
+    Those at corners are left to the points of the shape. Each is written for the first point of its shape, ``faces.first``, with
+    the number of its triangle as feature. The number may exceed the room; contacts beyond it are counted, not written.
     """
     n_shapes = shapes.kind.shape[0]
     weight = np.empty(3)

@@ -88,8 +88,9 @@ def compliances(indptr: np.ndarray, indices: np.ndarray, data: np.ndarray, diago
 
 @njit(cache=True)
 def diagonal(indptr: np.ndarray, indices: np.ndarray, data: np.ndarray, out: np.ndarray) -> bool:
-    """Fill the diagonal of a square matrix whose columns have sorted rows; return whether every entry was found.
+    """Fill the diagonal, ``out`` (n,), of a square matrix in compressed columns; return whether every entry was found.
 
+    ``indptr`` (n + 1,), ``indices`` and ``data`` (nnz,), the rows of each column sorted.
     scipy reads the whole matrix for it, which takes four times as long on the gripped ball (125 us instead of 30).
     """
     for j in range(out.shape[0]):

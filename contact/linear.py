@@ -331,7 +331,7 @@ class SuperLU:
     name = "superlu"
 
     def factorize(self, A: sp.csc_matrix, patch: np.ndarray) -> None:
-        """Factorize A, (n, n). ContactError when A is not positive definite."""
+        """Factorize A, (n, n), and find the compliance of the patch, (m,). NotPositiveError when A is not positive definite."""
         try:
             self._lu = splu(
                 A.astype(np.float64, copy=False),

@@ -105,7 +105,11 @@ def law_parts(
 
 @njit(cache=True)
 def natural_map(lam: np.ndarray, u: np.ndarray, mu: np.ndarray, rho: np.ndarray, strict: bool) -> tuple[float, float]:
-    """Return |lam - P_K(lam - rho uh)| and max(|lam|, |rho uh|) of forces and velocities (3 nc,), see :func:`law_parts`."""
+    """Return |lam - P_K(lam - rho uh)| and max(|lam|, |rho uh|), N, see :func:`law_parts`.
+
+    Forces ``lam``, N, and velocities ``u``, m/s, (3 nc,); coefficients ``mu`` and scales ``rho``, N s/m, (nc,). ``strict``:
+    with De Saxce's term.
+    """
     residual = 0.0
     force = 0.0
     velocity = 0.0
@@ -453,7 +457,8 @@ def row_sizes(
 ) -> tuple[float, float, float]:
     """Return the error of the law of rows and the sizes of forces and velocities, see ``contact.metrics.row_residual``.
 
-    G is in compressed rows; ``give``, (p,), is scratch.
+    G, (p, n), is in compressed rows; ``offset``, ``low``, ``high``, ``softness`` and ``forces`` are (p,), ``v`` and
+    ``diagonal``, that of A, (n,). ``give``, (p,), takes 1 / rho, and 0 for rows that nothing can move.
     """
     mean, moving = 0.0, 0
     for i in range(give.shape[0]):

@@ -80,7 +80,7 @@ class ShapePoints(NamedTuple):
     shape_body: IntArray
 
     def own(self, s: int, first: int) -> slice:
-        """Points of a shape, from its first one on."""
+        """Numbers of the points of shape ``s``, as many as its ``features()`` has, the first of which is point ``first``."""
         return slice(first, first + len(self.shapes[s].shape.features()[0]))
 
     def firsts(self, kind: str, value: npt.ArrayLike | None) -> IntArray:

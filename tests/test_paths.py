@@ -297,6 +297,17 @@ def test_a_path_of_a_formula_is_one_of_a_file() -> None:
     np.testing.assert_allclose(path.motion()(0.5)[0], [np.cos(0.5) - 1.0, np.sin(0.5), 0.0], atol=1e-15)
 
 
+@pytest.mark.parametrize("spline", [True, False])
+def test_a_change_of_sign_in_a_path_of_arrays_is_no_turn(spline: bool) -> None:
+    angles = np.linspace(0.0, 2.0, 5)
+    turns = np.column_stack([np.cos(angles / 2), 0 * angles, 0 * angles, np.sin(angles / 2)])
+    signs = np.array([1.0, -1.0, 1.0, 1.0, -1.0])[:, None]
+    path = fs.ToolPath("turn", angles, np.zeros((5, 3)), signs * turns)
+    assert path.quaternions is not None and np.array_equal(path.quaternions, turns)
+    for t in (0.3, 0.7, 1.2, 1.9):
+        np.testing.assert_allclose(path.motion(spline=spline)(t)[1], [0.0, 0.0, t], atol=1e-12)
+
+
 @pytest.mark.parametrize(
     ("times", "positions", "quaternions", "words"),
     [

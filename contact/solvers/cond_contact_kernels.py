@@ -152,7 +152,7 @@ def add_coupled_steps(contacts: ContactArrays, alpha: float, w: np.ndarray, lam:
 
 @njit(cache=True, inner=True, _nrt=False)
 def add_coupled_forces(contacts: ContactArrays, lam: np.ndarray, force: np.ndarray) -> None:
-    """Update force += J^T lam of the contacts that share a node."""
+    """Update force += J^T lam of the contacts that share a node; ``lam`` (nc, 3) and ``force`` by rows of nodes, N."""
     for m in range(lam.shape[0]):
         for side in range(2) if contacts.coupled[m] else range(0):
             s = contacts.node[m, side]

@@ -30,7 +30,7 @@ class Way(Protocol):
 
     @property
     def name(self) -> str:
-        """Name of the way."""
+        """Name of the way, as it stands among the details of a solution."""
         ...
 
     def take(self, problem: ContactProblem, columns: kernels.Columns) -> bool:
@@ -65,7 +65,7 @@ class DenseWay:
         return True
 
     def factorize(self, gain: np.ndarray) -> bool:
-        """Factorize A + J^T gain J."""
+        """Factorize A + J^T gain J, gain (nc, 3, 3), N s/m; False where a pivot is 0."""
         pushed = (gain @ self._J.reshape(len(gain), 3, self._J.shape[1])).reshape(self._J.shape)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", sl.LinAlgWarning)
@@ -233,7 +233,10 @@ class SparseWay:
         return kernels.differing(self._factored_gain, self._gain) <= _FEW
 
     def solve(self, r: np.ndarray, left: float = 0.0) -> np.ndarray:
-        """Substitute, or steps of GMRES where the factors are old; NaN where a factorization broke down."""
+        """Return x, (n,), m/s, for r (n,), N: by substitution, or steps of GMRES where the factors are old, see :class:`Way`.
+
+        Where GMRES does not get there, the factors are made anew; NaN where that breaks down.
+        """
         if not self._fresh:
             found = gmres(self._substitute, self._problem.weight, r, _SHARPER * left, _LAGGED_STEPS)
             self.krylov_steps += found.steps

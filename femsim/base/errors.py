@@ -56,7 +56,7 @@ def nearest(name: str, options: Iterable[str]) -> str | None:
 
 
 def meant(name: object, options: Iterable[str], others: Mapping[str, str] | None = None) -> str:
-    """Ask whether the nearest option is meant; "" where none is near.
+    """Return the question whether the nearest option is meant, with a blank before it; "" where none is near.
 
     Parameters
     ----------

@@ -96,6 +96,13 @@ class Asked:
 def read_path(file: Path, asked: Asked) -> RawPath:
     """Read the poses of a file.
 
+    Parameters
+    ----------
+    file : Path
+        A bag (a ROS file or the folder of a rosbag2), one number a line, or a table.
+    asked : Asked
+        What the user says of it.
+
     Raises
     ------
     InputError
@@ -226,7 +233,7 @@ def _of_table(file: Path, asked: Asked) -> RawPath:
 
 
 def finite_column(table: Table, name: str) -> np.ndarray:
-    """Numbers of a column, each of which must be there."""
+    """Numbers of a column of a table, (n,); InputError, with the line, where one is missing or not finite."""
     values = table.numbers(name)
     missing = np.flatnonzero(~np.isfinite(values))
     if len(missing):

@@ -47,8 +47,8 @@ class ToolPath:
     positions : ndarray, (n, 3), m
         In the frame of the world, see ``base`` of :func:`load_path`.
     quaternions : ndarray, (n, 4), optional
-        Unit quaternions w, x, y, z that turn from the tool to the world, without a change of sign between neighbours; None where
-        the file has no orientations.
+        Unit quaternions w, x, y, z that turn from the tool to the world; a change of sign between neighbours, which is no turn,
+        is taken out. None where there are no orientations.
     clock : float, s
         Time of the first pose on the clock of the file; 0 where it has none.
     words : str
@@ -85,8 +85,11 @@ class ToolPath:
             object.__setattr__(self, name, value)
         if self.times[0] != 0.0 or (np.diff(self.times) <= 0.0).any():
             raise InputError(f"path {self.source}: times begin at {self.times[0]:g} s; they must increase, from 0 on.")
-        if self.quaternions is not None and np.abs(np.linalg.norm(self.quaternions, axis=1) - 1.0).max() > 1e-6:
+        if self.quaternions is None:
+            return
+        if np.abs(np.linalg.norm(self.quaternions, axis=1) - 1.0).max() > 1e-6:
             raise InputError(f"path {self.source}: quaternions must have the length 1; divide them by their length.")
+        object.__setattr__(self, "quaternions", _steady(self.quaternions))
 
     def __repr__(self) -> str:
         way = np.linalg.norm(np.diff(self.positions, axis=0), axis=1)
@@ -377,9 +380,7 @@ class _Rows:
                     "right-handed and at right angles; check their order ('pose_rows' or 'pose_columns')."
                 )
             found = Rotation.from_matrix(matrices)
-        quaternions = found.as_quat()[:, [3, 0, 1, 2]]
-        flips = np.where(np.einsum("ij,ij->i", quaternions[1:], quaternions[:-1]) < 0, -1.0, 1.0)
-        return np.asarray(quaternions * np.concatenate([[1.0], np.cumprod(flips)])[:, None])
+        return _steady(found.as_quat()[:, [3, 0, 1, 2]])
 
     def check_steps(
         self, positions: np.ndarray, quaternions: np.ndarray | None, max_speed: float, max_turn: float, jumps: bool
@@ -440,6 +441,12 @@ def _placed(
     turn = quaternion_from_vector(vector)
     turned = None if quaternions is None else _multiply(np.broadcast_to(turn, quaternions.shape), quaternions)
     return place + positions @ quaternion_to_matrix(turn).T, turned
+
+
+def _steady(quaternions: np.ndarray) -> np.ndarray:
+    """Return the same orientations, (n, 4), without a change of sign between neighbours."""
+    flips = np.where(np.einsum("ij,ij->i", quaternions[1:], quaternions[:-1]) < 0, -1.0, 1.0)
+    return np.asarray(quaternions * np.concatenate([[1.0], np.cumprod(flips)])[:, None])
 
 
 def _multiply(a: np.ndarray, b: np.ndarray) -> np.ndarray:

@@ -66,7 +66,7 @@ class Piece:
 
     @property
     def pose(self) -> tuple[np.ndarray, np.ndarray]:
-        """Rotation (3, 3) and position (3,), m."""
+        """Rotation (3, 3) and position (3,), m, of the shape in the frame of the compound."""
         turn = quaternion_to_matrix(quaternion_from_vector(np.asarray(self.rotation, dtype=np.float64)))
         return turn, np.asarray(self.position, dtype=np.float64)
 

@@ -260,9 +260,9 @@ class HealthWatch:
                 self._counts[name] += 1
 
     def as_json(self) -> dict[str, Any]:
-        """Verdict, reasons and where the energy went, for run.json; J, and null where it is not finite.
+        """Verdict, reasons and where the energy went, J, for run.json; None for what is not finite.
 
-        ``other_J`` closes the balance: what damping of the material, impacts and the time step itself took.
+        ``other_loss_J`` closes the balance: what damping of the material, impacts and the time step itself took.
         """
         e = self._energy
         energy = {"passed_J": e["passed"], **{f"{name}_loss_J": e[name] for name in ("friction", "viscous", "other")}}

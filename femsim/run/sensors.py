@@ -341,7 +341,10 @@ class PairReader(Reader):
         self._selection = Selection(stepper, sensor)
 
     def read(self, report: StepReport) -> list[float]:
-        """Give counts and speed of the last part of the step, forces as means over it."""
+        """Give contacts that press and slip and the largest speed, m/s, in the last part of the step; forces, N, as its means.
+
+        In the order of the columns: contacts, of them slipping, normal force, friction force, speed.
+        """
         c, forces, time = report.contacts, np.zeros(2), 0.0
         for dt, contacts in report.parts:
             share = np.minimum(self._selection.shares(contacts).sum(axis=1), 1.0)

@@ -246,7 +246,10 @@ def solver_of(call: Call) -> Solver:
 def opened(
     scene: Scene, begun: Begun, solver: str, out: str | Path | None, overwrite: bool, scene_path: str | Path | None
 ) -> Iterator[tuple[Recorder, RunFile, Path | None]]:
-    """Make the run folder and hold it: what records into it, run.json, and the run that this one replaces."""
+    """Make the run folder and hold it; yield what records into it, run.json, and where the run that it replaces lies now.
+
+    Where the start fails, a run that was to be replaced is put back.
+    """
     scene_source = None if scene_path is None else read_scene(Path(scene_path))
     folder = Path(out) if out is not None else None
     replaced = prepare_folder(folder, overwrite) if folder else None

@@ -130,9 +130,10 @@ class ContactCalls(SceneContents):
         """Let soft bodies and rods have contact with the corners, edges and faces of rigid parts, as they have with each other.
 
         Otherwise they have contact with shapes at their own nodes alone: the corner of a box sinks between the nodes of a coarse
-        mesh, and a cable lies on an edge only where the centre of a link does. By default a free rigid body or obstacle made of
-        `Box` and `Mesh` has it with those of whose surface elements or links it is less than one thick or less than four wide,
-        the middle one of the extents of a shape, but where friction differs by direction.
+        mesh, and a cable lies on an edge only where the centre of a link does. By default free rigid bodies and obstacles made of
+        `Box` and `Mesh` have it where they are small: where one of their shapes is thinner than an element of the soft body's
+        surface (its median edge; of a rod a link), or narrower than four in the middle one of its three extents. Pairs whose
+        friction differs by direction never have it.
 
         Parameters
         ----------
@@ -145,6 +146,6 @@ class ContactCalls(SceneContents):
         Raises
         ------
         InputError
-            A name that nothing has, a body that deforms, or a shape that is round.
+            No name, one that nothing has, a body that deforms, a part without a shape, or, with ``on``, a shape that is round.
         """
         pairs.contact_by_faces(self, bodies, on=on)

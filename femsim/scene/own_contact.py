@@ -126,7 +126,7 @@ def _overlaps(body: TreeBody, parts: list[Part], pairs: list[tuple[int, int]]) -
 
 
 def marked(count: int, pairs: Iterable[OwnPair]) -> np.ndarray:
-    """Pairs as a symmetric matrix (count, count) of parts."""
+    """Pairs of parts as a symmetric matrix, (count, count), bool."""
     out = np.zeros((count, count), dtype=np.bool_)
     for pair in pairs:
         out[pair.a, pair.b] = out[pair.b, pair.a] = True

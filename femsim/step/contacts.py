@@ -151,10 +151,10 @@ class ContactRows:
         return surface
 
     def sticky(self, reach: float) -> np.ndarray:
-        """Friction without that of deforming bodies further apart than ``reach``, m; as :attr:`friction`.
+        """Coefficients as :attr:`friction`, but 0 for contacts of deforming bodies whose gap is larger than ``reach``, m.
 
-        The two points of such a contact, on which equal and opposite forces act, are its gap apart, so friction would turn what
-        it should only push. It acts at the end of the step, where the gap is closed.
+        Equal and opposite forces act on the two points of such a contact, which are a gap apart: friction would turn the bodies.
+        It acts at the end of the step instead, where the gap is closed.
         """
         if len(self.families) == 1:
             return self.friction

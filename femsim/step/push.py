@@ -102,7 +102,7 @@ class Push:
 
     @classmethod
     def of(cls, memory: Mapping[str, np.ndarray]) -> Push:
-        """Make it of such arrays."""
+        """Make the push of which :meth:`memory` gave these arrays."""
         return cls(int(memory["part"]), memory["force"], memory["place"], memory["nodes"], memory["weights"])
 
 

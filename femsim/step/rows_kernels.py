@@ -125,7 +125,7 @@ def keep_contact(m: int, gap: float, first: int, kept: int, entry: int, given: G
 
 @njit(cache=True, inner=True, _nrt=False)
 def moment_entry(c: int, lever: Triple, force: Triple) -> float:
-    """Component c of the cross product of lever and force."""
+    """Component c (0, 1 or 2) of the moment lever x force, N m, of a lever in m and a force in N."""
     if c == 0:
         return lever[1] * force[2] - lever[2] * force[1]
     if c == 1:

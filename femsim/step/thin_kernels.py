@@ -73,7 +73,10 @@ def find_below(
 
 @njit(cache=True, inner=True)
 def add_normals(nodes: np.ndarray, triangles: np.ndarray, wanted: np.ndarray, normal: np.ndarray) -> None:
-    """Add the normals of triangles (m, 3), as long as twice their areas, to those of their nodes that are ``wanted``."""
+    """Add the normals of triangles to ``normal``, (n, 3), m^2, at all nodes of each that has one that is ``wanted``, (n,), bool.
+
+    ``nodes`` (n, 3), m; ``triangles`` (m, 3), whose normals are as long as twice their areas.
+    """
     for t in range(triangles.shape[0]):
         i, j, k = triangles[t, 0], triangles[t, 1], triangles[t, 2]
         if not (wanted[i] or wanted[j] or wanted[k]):

@@ -453,7 +453,7 @@ class Body(Protocol):
         ...
 
     def driven_velocity(self, q: np.ndarray, t: float, dt: float) -> np.ndarray:
-        """Velocities of these rows, (k,), that end a step from time t (s) on their motion."""
+        """Velocities of the :meth:`driven_rows`, (k,), m/s or rad/s, that end a step of dt from time t, s, on their motion."""
         ...
 
     def limits(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:

@@ -416,7 +416,7 @@ def _product(a: Quaternion, b: Quaternion) -> Quaternion:
 def turn_of_link(tree: Tree, turns: np.ndarray, q: np.ndarray, link: int, out: np.ndarray) -> None:
     """Fill the quaternion (4,) of a link, whose sign does not jump where q does not.
 
-    ``turns``, (links, 4), are those of ``tree.turn``.
+    ``turns``, (links, 4), are the quaternions w, x, y, z of the rotations ``tree.turn``.
     """
     found, k = (1.0, 0.0, 0.0, 0.0), link
     while k > 0:

@@ -221,8 +221,10 @@ class CalibrationFile(_Section):
         At least one that is not held out.
     prony : PronyReadings, optional
         What fitted Prony terms mean.
-    noise, search, refine, intervals, settings, limits
-        See there, and :mod:`femsim.studies.sweeps.file`.
+    noise, search, refine, intervals : Noise, Search, Refine, Intervals
+        The sections of these names.
+    settings, limits
+        As in a sweep, see :mod:`femsim.studies.sweeps.file`.
     confidence : float
         Level of the intervals.
     """

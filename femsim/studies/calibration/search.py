@@ -25,7 +25,7 @@ def search(options: Search, dimension: int, costs: Costs) -> None:
     dimension : int
         Number of free parameters.
     costs : callable
-        ``costs(points)``: one number a point, inf where a case failed.
+        ``costs(points (k, dimension)) -> (k,)``, inf where a case failed.
 
     Raises
     ------

@@ -219,7 +219,17 @@ def _fit_law(name: str, stretch: np.ndarray, stress: np.ndarray, start: float) -
 
 
 def stable_range(law: Law, shear: float, furthest: float) -> tuple[float, float]:
-    """Stretches around 1 between which the stress rises in every loading."""
+    """Smallest and largest stretch between which the nominal stress rises with it, uniaxial, equibiaxial and planar.
+
+    Parameters
+    ----------
+    law : Law
+        The law, taken as incompressible.
+    shear : float, Pa
+        Shear modulus.
+    furthest : float
+        Stretch up to which to look; below 1 down to 0.5.
+    """
     edges = []
     for reach in (0.5, max(furthest, 1.0)):
         stretch = np.linspace(1.0, reach, 400)
