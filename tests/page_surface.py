@@ -8,13 +8,15 @@ from typing import Any
 import numpy as np
 
 
-def placed(node: Any) -> Any:
-    """Read the GLB of a node of viser, and move it as the browser does."""
+def placed(node: Any, frame: Any) -> Any:
+    """Read the GLB of a node of viser, and move it and then the frame that it is in as the browser does."""
     import trimesh
 
     solid: Any = trimesh.load(io.BytesIO(node.glb_data), file_type="glb", process=False, force="mesh")
-    w, *u = np.asarray(node.wxyz, dtype=np.float64)
     points = np.asarray(solid.vertices, dtype=np.float64)
-    across = 2.0 * np.cross(u, points)
-    solid.vertices = points + w * across + np.cross(u, across) + np.asarray(node.position)
+    for pose in (node, frame):
+        w, *u = np.asarray(pose.wxyz, dtype=np.float64)
+        across = 2.0 * np.cross(u, points)
+        points = points + w * across + np.cross(u, across) + np.asarray(pose.position)
+    solid.vertices = points
     return solid

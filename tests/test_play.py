@@ -155,8 +155,9 @@ def test_a_rigid_body_moves_without_being_loaded_again(player_of: Callable[..., 
     player = player_of(box_and_cube())
     view = player.view
     go_on(player, 5)
-    node = view._bodies["box"].newest
-    corners = len(placed(node).vertices)
+    body = view._bodies["box"]
+    node = body.newest
+    corners = len(placed(node, body.frame).vertices)
     loads.clear()
     at = player.sim.pose("box")[1] + [0.05, 0.05, 0.05]  # a corner: it turns
     view.drag("box", "start", at, at)
@@ -165,14 +166,18 @@ def test_a_rigid_body_moves_without_being_loaded_again(player_of: Callable[..., 
     view.show("")
     rotation, place = player.sim.pose("box")
     assert np.abs(rotation - np.eye(3)).max() > 0.05 and place[2] > 0.06
-    assert view._bodies["box"].newest is node and corners not in loads
+    assert body.newest is node and corners not in loads
     points = np.asarray(view._frame(0).read("box").points)
-    seen = np.abs(placed(node).vertices[:, None] - points[None]).max(axis=2)
+    seen = np.abs(placed(node, body.frame).vertices[:, None] - points[None]).max(axis=2)
     assert seen.min(axis=1).max() < 1e-6 and seen.min(axis=0).max() < 1e-6
 
 
 class Nodes:
     """Stands for viser's scene."""
+
+    def add_frame(self, name: str, show_axes: bool) -> SimpleNamespace:
+        assert not show_axes
+        return SimpleNamespace(name=name, position=np.zeros(3), wxyz=np.eye(4)[0])
 
     def add_glb(self, name: str, glb_data: bytes, scale: float) -> SimpleNamespace:
         place, turn = np.zeros(3), np.eye(4)[0]
@@ -181,17 +186,17 @@ class Nodes:
 
 def test_a_soft_body_is_on_the_page_while_its_new_shape_is_loaded() -> None:
     """A browser shows nothing of a node while it reads what is new, so what is sent is hidden until the next picture."""
-    solid, added = Rotation.from_rotvec((0.3, 0.2, 0.1)), list[Any]()
+    solid = Rotation.from_rotvec((0.3, 0.2, 0.1))
     corners, triangles = np.eye(4)[:, :3] + [5.0, 0.0, 0.0], np.array([[0, 1, 2], [0, 2, 3], [0, 3, 1], [1, 3, 2]])
     grey = np.full((4, 3), 90, dtype=np.uint8)
-    body = PageBody(Nodes(), "pad", added.append)
+    body = PageBody(Nodes(), "pad")
 
     def draw(points: np.ndarray, colours: np.ndarray = grey, fresh: bool = False) -> list[float]:
         """Draw, and return the largest x of what each node holds, of that which is shown first."""
         body.draw(points, corners, triangles, colours, 1e-6, fresh=fresh)
         assert all(node.visible for node in body.nodes)
         assert [node.scale == 1.0 for node in body.nodes] == [number == body.shown for number in range(len(body.nodes))]
-        tops = [float(placed(node).vertices[:, 0].max()) for node in body.nodes]
+        tops = [float(placed(node, body.frame).vertices[:, 0].max()) for node in body.nodes]
         return tops if body.shown == 0 else tops[::-1]
 
     stretched = [corners * [1.0 + k, 1.0, 1.0] for k in range(4)]
@@ -210,7 +215,7 @@ def test_a_soft_body_is_on_the_page_while_its_new_shape_is_loaded() -> None:
     body.hide()
     assert not body.visible and not any(node.visible for node in body.nodes)
     assert draw(stretched[1])[0] == pytest.approx(12.0) and body.visible
-    assert [node.name for node in added] == ["/bodies/pad/0", "/bodies/pad/1"]
+    assert [node.name for node in (body.frame, *body.nodes)] == ["/bodies/pad", "/bodies/pad/0", "/bodies/pad/1"]
 
 
 @pytest.mark.parametrize("turn", [(0.0, 0.0, 0.0), (3.1, 0.2, 0.0), (0.0, 3.14159, 0.0), (0.1, -0.2, 3.1), (1.0, -1.5, 2.0)])
@@ -278,6 +283,14 @@ def test_a_body_is_pulled_in_a_real_browser(kind: str, tmp_path: Path, player_of
         sim = player.sim
         return float(sim.pose("box")[1][2] if kind == "rigid" else sim.points("box")[:, 2].mean())
 
+    held = list[tuple[float, float]]()  # where the page says that the mouse has hold, and the middle of the body, height in m
+    taken = player.view.drag
+
+    def drag(name: str, phase: str, at: Any, to: Any) -> None:
+        held.append((at[2], height()))
+        taken(name, phase, at, to)
+
+    player.view.drag = drag  # type: ignore[method-assign]
     with Browser(program, tmp_path / "profile") as page:
         page.open(player.view.url)
         end = time.monotonic() + 300.0  # a busy machine without a graphics card draws few pictures a second
@@ -289,13 +302,13 @@ def test_a_body_is_pulled_in_a_real_browser(kind: str, tmp_path: Path, player_of
 
         def drawn() -> bool:
             """Whether the body is in the middle of the page, some time after its words; before, a press turns the camera."""
-            return bool(imread(page.picture(), extension=".png")[400, 600, :3].min() < 220)
+            return bool(imread(page.picture(), extension=".png")[400, 440, :3].min() < 220)
 
         while "health: good" not in page.text() or not drawn():
             goes_on(20)
 
         def mouse(kind: str, y: float, **more: Any) -> None:
-            page.call("Input.dispatchMouseEvent", type=kind, x=600, y=y, button="left", **more)
+            page.call("Input.dispatchMouseEvent", type=kind, x=440, y=y, button="left", **more)
 
         def pulled() -> bool:
             """Press on the box and move up until the press has arrived, which is said some pictures later."""
@@ -316,3 +329,4 @@ def test_a_body_is_pulled_in_a_real_browser(kind: str, tmp_path: Path, player_of
         mouse("mouseReleased", 250, clickCount=1)
         while player.view.pull is not None:
             goes_on(2)
+    assert len(held) > 5 and all(abs(at - middle) < 0.06 for at, middle in held), held  # also after its new shapes were loaded

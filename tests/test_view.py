@@ -69,7 +69,8 @@ def view_of() -> Iterator[Callable[..., RunView]]:
 
 def drawn(view: RunView, name: str) -> Any:
     """The newest surface that the page holds of a body, where it is."""
-    return placed(view._bodies[name].newest)
+    body = view._bodies[name]
+    return placed(body.newest, body.frame)
 
 
 def colours(view: RunView, name: str) -> np.ndarray:
@@ -253,6 +254,7 @@ def test_the_camera_turns_to_a_side(run: Path, view_of: Callable[..., RunView]) 
         """Stands for a visitor's camera."""
 
         camera: Any = None
+        aspect = 1.2
 
         def __init__(self) -> None:
             self.camera = self
@@ -265,6 +267,10 @@ def test_the_camera_turns_to_a_side(run: Path, view_of: Callable[..., RunView]) 
         view._look_from(camera, client)
         along = np.asarray(client.look_at) - np.asarray(client.position)  # type: ignore[attr-defined]
         assert np.allclose(along / np.linalg.norm(along), ahead, atol=1e-9)
+    away = np.linalg.norm(along)
+    client.aspect = 0.4  # a narrow picture shows the same width from farther away
+    view._look_from("top", client)
+    assert np.linalg.norm(np.asarray(client.look_at) - np.asarray(client.position)) > 1.5 * away  # type: ignore[attr-defined]
 
 
 def test_a_field_picked_while_a_frame_is_drawn_gets_its_own_colours(run: Path, view_of: Callable[..., RunView]) -> None:
@@ -423,7 +429,10 @@ def test_a_scene_in_a_real_browser_while_it_runs(tmp_path: Path, browser: Browse
 
         some = count()
         browser.wait_for(f"/of (\\d+)/.exec(document.body.innerText)[1] > {some}")  # the run goes on
-        browser.click("[...document.querySelectorAll('button')].find(e => e.innerText == 'Play')")
+        play = "[...document.querySelectorAll('button')].find(e => e.innerText == 'Play')"
+        picture = "Math.max(...[...document.querySelectorAll('canvas')].map(e => e.getBoundingClientRect().right))"
+        assert browser.run(f"{picture} <= {play}.getBoundingClientRect().left")  # nothing is behind the controls
+        browser.click(play)
         browser.wait_for("!document.body.innerText.includes('frame 0 of') && document.body.innerText.includes('Pause')")
 
         browser.click("document.querySelector('input[value=von_mises]')")

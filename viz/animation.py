@@ -24,7 +24,7 @@ QUALITY = 85  # of JPEG
 _HEAD = """<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{title}</title><style>
 body{{font:15px/1.45 system-ui,sans-serif;margin:1.2em auto;max-width:{width}px;padding:0 1em;color:#2b2f36;background:#fff}}
-h1{{font-size:1.15em;margin:0 0 .2em}}p{{margin:.2em 0;color:#5a6572}}img{{width:100%;height:auto;display:block}}
+h1{{font-size:1.15em;margin:0 0 .2em}}p{{margin:.2em 0;color:#5a6572}}img{{display:block;margin:auto;max-width:100%;max-height:max(14em,100vh - 9em)}}
 #bar{{display:flex;gap:.8em;align-items:center;padding:.5em 0}}#place{{flex:1}}button,select{{font:inherit;min-width:4.5em}}
 output{{min-width:6em;text-align:right;font-variant-numeric:tabular-nums}}
 </style></head><body><h1>{title}</h1><p>{words}</p><img id="picture" alt="{title}">
@@ -49,8 +49,8 @@ let k=shown;if(clock<times[k])k=0;while(k<last&&times[k+1]<=clock)k++;show(k);
 if(clock>=times[last])set(false);else requestAnimationFrame(tick)}}
 $("play").onclick=()=>set(!playing);
 $("place").oninput=e=>{{set(false);const k=+e.target.value;clock=times[k];show(k)}};
-document.onkeydown=e=>{{if(e.target.tagName==="SELECT"||e.target.tagName==="BUTTON")return;
-if(e.key===" "){{e.preventDefault();set(!playing)}}
+document.onkeydown=e=>{{if(e.target.tagName==="SELECT")return;
+if(e.key===" "&&e.target.tagName!=="BUTTON"){{e.preventDefault();set(!playing)}}
 if(e.target.tagName!=="INPUT"&&(e.key==="ArrowRight"||e.key==="ArrowLeft")){{set(false);
 const k=Math.min(last,Math.max(0,shown+(e.key==="ArrowRight"?1:-1)));clock=times[k];show(k)}}}};
 show(0);

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -19,11 +18,12 @@ _SAME_COLOUR = 3
 
 
 class PageBody:
-    """A body as one or two GLB nodes of viser, of which one is shown.
+    """A body as one or two GLB nodes of viser, of which one is shown, in a frame that goes along with the body.
 
-    A node holds the surface in axes that go along with the body, so a rigid motion changes its pose alone. A change of shape or
+    A node holds the surface in the axes of the frame, so a rigid motion changes the pose of the frame alone. A change of shape or
     colour needs a new GLB. A browser shows nothing of a node while it reads its GLB, so this goes to the other node, which is too
-    small to be seen; the two change places with the next picture.
+    small to be seen; the two change places with the next picture. It also forgets where the node was, so the mouse drags the
+    frame, which is never loaded again.
 
     Parameters
     ----------
@@ -31,19 +31,20 @@ class PageBody:
         Where the nodes are added.
     name : str
         Name of the body.
-    added : callable
-        Called with each new node.
 
     Attributes
     ----------
+    frame : handle
+        The frame.
     nodes : list
         Handles of the nodes.
     shown : int
         Number of the one that is shown.
     """
 
-    def __init__(self, scene: Any, name: str, added: Callable[[Any], None]) -> None:
-        self._scene, self._name, self._added = scene, name, added
+    def __init__(self, scene: Any, name: str) -> None:
+        self._scene, self._name = scene, name
+        self.frame: Any = scene.add_frame(f"/bodies/{name}", show_axes=False)
         self.nodes: list[Any] = []
         self.shown = 0
         self._loading = False
@@ -51,6 +52,7 @@ class PageBody:
         self._first: FloatArray | None = None  # points that turns are measured from
         self._axes = 0  # counts them
         self._axes_of: list[int] = []  # of each node
+        self._poses: list[tuple[FloatArray, FloatArray]] = []  # of each node, world
         self._look: tuple[FloatArray, npt.NDArray[np.uint8]] | None = None
 
     @property
@@ -100,9 +102,7 @@ class PageBody:
             self._first, self._look, self._axes = np.array(points), None, self._axes + 1
         rotation, place = fitted_pose(self._first, points)
         local = (points - place) @ rotation
-        for node, axes in zip(self.nodes, self._axes_of, strict=True):
-            if axes == self._axes:
-                self._move(node, rotation, place)
+        self._move(rotation, place)
         if self._look is not None:
             moved = float(np.abs(local - self._look[0]).max(initial=0.0))
             changed = int(np.abs(colours.astype(np.int64) - self._look[1]).max(initial=0))
@@ -116,11 +116,11 @@ class PageBody:
         if number == len(self.nodes):
             self.nodes.append(self._scene.add_glb(f"/bodies/{self._name}/{number}", glb, scale=_HIDDEN))
             self._axes_of.append(self._axes)
-            self._added(self.nodes[number])
+            self._poses.append((rotation, place))
         else:
             self.nodes[number].glb_data = glb
             self._axes_of[number] = self._axes
-        self._move(self.nodes[number], rotation, place)
+        self._move(rotation, place)
         self._loading = self._visible and len(self.nodes) == 2
         if not self._loading:  # there is no other to show
             self.shown, self._visible = number, True
@@ -131,9 +131,14 @@ class PageBody:
             node.visible = self._visible
             node.scale = 1.0 if number == self.shown else _HIDDEN
 
-    @staticmethod
-    def _move(node: Any, rotation: FloatArray, place: FloatArray) -> None:
-        node.position, node.wxyz = place, quaternion(rotation)
+    def _move(self, rotation: FloatArray, place: FloatArray) -> None:
+        """Move the frame, and with it the nodes that have its axes; others stay where they are."""
+        self.frame.position, self.frame.wxyz = place, quaternion(rotation)
+        for number, node in enumerate(self.nodes):
+            if self._axes_of[number] == self._axes:
+                self._poses[number] = rotation, place
+            own, at = self._poses[number]
+            node.position, node.wxyz = (at - place) @ rotation, quaternion(rotation.T @ own)
 
 
 def fitted_pose(first: FloatArray, points: FloatArray) -> tuple[FloatArray, FloatArray]:

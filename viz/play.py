@@ -192,14 +192,14 @@ class PlayView(ScenePage):
             self._draw_frame(frame, field, arrows, cut)
             self._text.content = f"**t = {frame.time:.2f} s**\n\n{sentence}"
 
-    def _added(self, name: str, node: Any) -> None:
+    def _added(self, name: str, frame: Any) -> None:
         if name not in self._loose:
             return
 
         async def drag(event: Any) -> None:  # as a coroutine, so that calls come in the order of the mouse
             self.drag(name, event.phase, event.start_position, event.end_position)
 
-        node.on_drag("left")(drag)
+        frame.on_drag("left")(drag)
 
     def drag(self, name: str, phase: str, at: npt.ArrayLike, to: npt.ArrayLike) -> None:
         """Take what the mouse does with a part: "start" at a point (3,), m, "update" to another one, "end"."""

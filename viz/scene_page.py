@@ -37,7 +37,7 @@ from viz.survey import (
 
 __all__ = ["ScenePage", "import_viser"]
 
-ASPECT = 1.3  # width by height of the picture beside the panel
+ASPECT = 1.0  # width by height of the picture before a browser has said it: that of a small window beside the panel
 #: Part of the size of the scene by which points of a body move against each other that nobody sees: it is not loaded again.
 _UNSEEN = 2e-4
 #: What the soft bodies may be cut by, and what the menu says of none.
@@ -98,6 +98,7 @@ class ScenePage:
         name = "localhost" if host in ("127.0.0.1", "0.0.0.0") else host
         self.url = f"http://{name}:{server.get_port()}/?token={gate.token}"
         server.gui.configure_theme(show_logo=False, show_share_button=False)
+        server.gui.main_panel.dock_right()  # the picture is beside it, so that nothing is behind
         server.gui.set_panel_label(label)
         server.scene.set_up_direction("+z")
         server.scene.configure_default_lights(enabled=False)
@@ -133,7 +134,7 @@ class ScenePage:
 
     def _look_from(self, camera: str, client: Any) -> None:
         """Turn a visitor's camera: one of the names that `render_run` knows, around what is in the picture now."""
-        view = placed_camera(camera, self._framed(), ASPECT)
+        view = placed_camera(camera, self._framed(), client.camera.aspect)
         with client.atomic():
             client.camera.up_direction = view.up
             client.camera.position, client.camera.look_at = view.position, view.focal_point
@@ -252,7 +253,8 @@ class ScenePage:
             colour = ROD if has_radius(data) else COLOURS[0] if deformable else self._rigid.of(name)
             colours = np.tile(_linear(_rgb(colour)), (mesh.n_points, 1))
         if name not in self._bodies:
-            self._bodies[name] = PageBody(self._server.scene, name, lambda node: self._added(name, node))
+            self._bodies[name] = PageBody(self._server.scene, name)
+            self._added(name, self._bodies[name].frame)
         normals = np.asarray(mesh.point_data.active_normals, np.float64)
         points = np.array(mesh.points, np.float64)
         self._bodies[name].draw(points, normals, mesh.regular_faces, colours, _UNSEEN * self._survey.size, fresh=fresh)
@@ -263,8 +265,8 @@ class ScenePage:
         for body in self._bodies.values():
             body.settle()
 
-    def _added(self, name: str, node: Any) -> None:
-        """Say that a node of a body is on the page now."""
+    def _added(self, name: str, frame: Any) -> None:
+        """Say that a body is on the page now, in a frame of its own."""
 
     def _draw_arrows(self, frame: Frame, shown: bool) -> None:
         """Draw contact forces as arrows that end at the contacts, except those below 1 % of the largest."""
