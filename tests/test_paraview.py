@@ -96,8 +96,8 @@ def test_paraview_runs_the_script(tmp_path):
         pytest.skip("pvbatch or xvfb-run is not on the PATH")
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "VIRTUAL_ENV", "DISPLAY"))}
     environment["PICTURE"] = str(tmp_path / "picture.png")
-    first = str(100 + os.getpid() % 900)  # two that start at once with the same number disturb each other
-    command = [server, "-n", first, "-a", "-w", "30", program, str(run)]  # a busy machine takes its time to start a server
+    # ParaView opens and closes the display, and a server that starts again when the last one left refuses whoever comes meanwhile
+    command = [server, "-a", "-s", "-screen 0 1280x1024x24 -noreset", program, str(run)]
     child = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=180, cwd="/")
     if "bad X server connection" in child.stderr:
         pytest.skip("no X server could be started")

@@ -12,7 +12,7 @@ from viz.errors import VizError
 from viz.files import replacing
 from viz.marks import COLOURS
 from viz.series import open_frames
-from viz.stage import ARROW, RIGID, legend
+from viz.stage import ARROW, RigidColours, legend
 from viz.survey import Survey, chosen_field, frames_of, is_line, is_soft
 from viz.vtk_series import EXTENSION
 
@@ -68,7 +68,7 @@ for number, ((name, kind, file, place), shown) in enumerate(zip(PARTS, sources))
         bar_of = look
     else:
         look.ColorArrayName = ["POINTS", ""]
-        look.AmbientColor = look.DiffuseColor = RED if kind == "contacts" else GREYS[number % len(GREYS)]
+        look.AmbientColor = look.DiffuseColor = RED if kind == "contacts" else GREYS[number]
     if name == "floor":
         look.AmbientColor = look.DiffuseColor = [0.93, 0.94, 0.95]
         look.Ambient, look.Diffuse = 1.0, 0.0  # as light from wherever one looks
@@ -125,7 +125,7 @@ def write_paraview_script(run_dir: Path, field: str | None = None) -> Path:
     required, field = field is not None, chosen_field(frames[0]) if field is None else field
     survey = Survey.of(frames, field, required)
     parts: list[tuple[str, str, str, str]] = []
-    radius = 0.0
+    radius, hues = 0.0, RigidColours(survey.still)
     for name in series.parts:
         data = frames[0].read(name)
         place = "POINTS" if field in data.point_data else "CELLS" if field in data.cell_data else ""
@@ -140,7 +140,7 @@ def write_paraview_script(run_dir: Path, field: str | None = None) -> Path:
     text = _SCRIPT.format(
         legend=f"{quantity} [{unit}]" if unit else quantity,
         here=str(run_dir.resolve()), parts=parts, field=field, limit=survey.limit, arrow=survey.arrow_scale, first=parts[0][2],
-        colours=[_rgb(c) for c in COLOURS], greys=[_rgb(c) for c in RIGID], red=_rgb(ARROW), radius=radius,
+        colours=[_rgb(c) for c in COLOURS], greys=[_rgb(hues.of(name)) for name in series.parts], red=_rgb(ARROW), radius=radius,
         up=view.up.tolist(), focus=view.focal_point.tolist(), position=view.position.tolist(), angle=VIEW_ANGLE,
         digits=max(2, 3 - math.floor(math.log10(last))),
     )  # fmt: skip
