@@ -184,6 +184,25 @@ def test_an_index_that_lists_missing_files_is_mended(cube: Path, tmp_path: Path)
         "frames.pvd: 1 frames taken out whose files are missing or empty.",
     ]
     assert len(fs.open_frames(folder).times) == 6 and fs.repair(folder) == []
+    series = folder / "frames" / "cube.vtu.series"
+    written = series.read_bytes()
+    assert [entry["time"] for entry in json.loads(written)["files"]] == fs.open_frames(folder).times  # as in the index
+    series.write_bytes(written[: written.index(b",\n")] + b"\n]}\n")  # a kill leaves it up to 25 frames late
+    assert fs.repair(folder) == ["frames: 1 .series files listed other frames than frames.pvd."]
+    assert series.read_bytes() == written and fs.repair(folder) == []
+
+
+def test_a_repair_writes_into_the_folder_of_frames_alone(cube: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    cube_run(cube, folder, 2)()
+    index = folder / "frames.pvd"
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file() and path != index}
+    index.write_bytes(index.read_bytes().replace(b'name="cube"', b'name="../../out"').replace(b"frames/cube_", b"frames/../../out_"))
+    for number in range(3):
+        (tmp_path / f"out_{number:06d}.vtu").write_bytes(b"x")
+    fs.repair(folder)
+    assert not list(tmp_path.glob("*.series"))
+    assert all(path.read_bytes() == text for path, text in before.items())
 
 
 def test_a_killed_run_says_so_everywhere(cube: Path, tmp_path: Path, call: Callable[..., tuple[int, str, str]]) -> None:

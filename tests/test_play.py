@@ -20,7 +20,7 @@ import femsim as fs
 from femsim.run.frames import Shown
 from femsim.run.hand import Hand
 from femsim.run.play import Player, play
-from viz import LiveSeries, VizError
+from viz import LiveSeries, Pull, VizError
 from viz.page_body import PageBody, fitted_pose, quaternion
 
 viser = pytest.importorskip("viser", reason="the extra view is not installed")
@@ -122,6 +122,43 @@ def test_the_mouse_pulls_and_the_buttons_stop_it_and_start_it_again(player_of: C
     player.tick()
     assert sim.state.step <= 1 and not view.paused
     assert not view.asked_again()
+
+
+def test_the_camera_steps_back_after_a_body_unless_the_visitor_has_turned_it(
+    player_of: Callable[..., Player], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scene = fs.Scene("thrown", dt=0.01, duration=0.1, gravity=(0.0, 0.0, 0.0))
+    scene.add_rigid("box", fs.Box((0.05, 0.05, 0.05)), mass=0.5, velocity=(0.0, 0.0, 1.0))
+    player = player_of(scene)
+    view = player.view
+    first = view._server.initial_camera
+    start, aim = np.array(first.position), np.array(first.look_at)
+    cameras = [SimpleNamespace(position=start, look_at=aim), SimpleNamespace(position=2.0 * start, look_at=aim)]
+    clients = {number: SimpleNamespace(camera=camera) for number, camera in enumerate(cameras)}
+    monkeypatch.setattr(view._server, "get_clients", lambda: clients)
+
+    def top_is_seen(camera: Any) -> bool:
+        """Whether the top of the box is inside the angle of the camera."""
+        ahead, to = camera.look_at - camera.position, player.sim.pose("box")[1] + [0.0, 0.0, 0.05] - camera.position
+        return bool(ahead @ to > np.cos(np.radians(12.0)) * np.linalg.norm(ahead) * np.linalg.norm(to))
+
+    go_on(player, 1)
+    view.look()
+    assert np.array_equal(first.position, start) and top_is_seen(cameras[0])  # it is still in the picture
+    go_on(player, 15)
+    view.show("")
+    assert not top_is_seen(cameras[0])
+    view.pull = Pull("box", np.zeros(3), np.zeros(3), 1)
+    view.look()
+    assert np.array_equal(cameras[0].position, start)  # not while the mouse pulls
+    view.pull = None
+    view.look()
+    assert top_is_seen(cameras[0]) and np.array_equal(cameras[1].position, 2.0 * start)
+    assert np.allclose(first.position, cameras[0].position)  # also of those who come later
+    go_on(player, 500)
+    view.show("")
+    view.look()
+    assert np.allclose(first.position, cameras[0].position) and not top_is_seen(cameras[0])  # one that flies off is let go
 
 
 @pytest.fixture

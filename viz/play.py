@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from viz.camera import placed_camera
 from viz.cells import CellRows, Field, make_data_set
 from viz.errors import VizError
 from viz.parts import PartFrame, PartKind, PartRegister
-from viz.scene_page import NO_CUT, ScenePage
+from viz.scene_page import ASPECT, NO_CUT, ScenePage
 from viz.stage import RigidColours
 from viz.survey import FloatArray, Survey
 
@@ -27,6 +28,8 @@ _SECTIONS = {"triangle": "Polys", "line": "Lines", "points": "Verts", "tetra": "
 _TETRAHEDRON = 10
 #: How much more than the bodies, as they are now, a camera shows: they move, and one does not know where.
 _ROOM = 1.5
+#: The camera steps back after bodies that leave its picture, until it shows so many times what it showed first.
+_MOST_ROOM = 4.0
 
 
 class LiveSeries:
@@ -134,6 +137,8 @@ class PlayView(ScenePage):
         self._pulls = 0
         super().__init__(series, label, host=host, port=port, field=field)
         self._rigid = RigidColours(frozenset(series.parts) - self._loose)
+        self._in_view = self._framed()
+        self._most_seen = _MOST_ROOM * float(np.ptp(self._in_view, axis=0).max())
         gui = self._server.gui
         self._text = gui.add_markdown("")
         self._go = gui.add_button("Pause")
@@ -168,13 +173,29 @@ class PlayView(ScenePage):
         self._again = True
 
     def look(self) -> None:
-        """Widen the range of colours and of arrows by what the newest frame shows."""
+        """Widen the range of colours and of arrows by what the newest frame shows, and the picture by where its bodies are."""
+        self._step_back()
         now = Survey.of([self._frame(0)], str(self._field.value), False, inside=self._cut.value != NO_CUT)
         seen = Survey.joint([self._survey, now]) if self._seen else now
         self._seen = True
         self._survey = replace(
             seen, corners=self._survey.corners, still=self._survey.still, pushes=self._survey.pushes, decimals=2
         )
+
+    def _step_back(self) -> None:
+        """Show bodies that have left the picture to each visitor who has not turned the camera."""
+        old, corners = self._in_view, Survey.of([self._frame(0)], "", False).corners
+        inside = (corners >= old.min(axis=0)).all() and (corners <= old.max(axis=0)).all()
+        grown = np.vstack([old, self._framed()])
+        if inside or self.pull is not None or not np.ptp(grown, axis=0).max() <= self._most_seen:
+            return
+        before, self._in_view = self._first_view, grown
+        view = self._first_view = placed_camera("iso", grown, ASPECT)
+        near = 1e-3 * float(np.linalg.norm(before.position - before.focal_point))
+        for camera in (self._server.initial_camera, *(client.camera for client in self._server.get_clients().values())):
+            moved = np.subtract(camera.position, before.position), np.subtract(camera.look_at, before.focal_point)
+            if all(float(np.linalg.norm(by)) < near for by in moved):
+                camera.position, camera.look_at = view.position, view.focal_point
 
     def _framed(self) -> FloatArray:
         corners = Survey.of([self._frame(0)], "", False).corners

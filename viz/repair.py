@@ -14,7 +14,7 @@ from viz.errors import VizError
 from viz.files import replace_file
 from viz.parts import PartKind
 from viz.vtk_hdf import HdfSeries, import_h5py
-from viz.vtk_series import index_lines, index_of
+from viz.vtk_series import index_lines, index_of, series_of
 
 __all__ = ["repair_frames"]
 
@@ -45,15 +45,20 @@ def repair_frames(run_dir: Path) -> list[str]:
 
 
 def _repair_pvd(path: Path) -> list[str]:
-    """List only frames whose files are all there, in lines that can be read."""
+    """List only frames whose files are all there, in lines that can be read, and the same in the .series of the parts."""
     lines = index_lines(path)
     if not lines:  # none of ours
         return []
     missing = {time for _, time, _, file in lines if not _has_content(path.parent / file)}
-    good = [line for line, time, _, _ in lines if time not in missing]
+    kept = [line for line in lines if line[1] not in missing]
+    good = [line for line, _, _, _ in kept]
     content = index_of(good)
+    late = {path.parent / "frames" / name: text for name, text in series_of(kept, "frames").items()}
+    late = {file: text for file, text in late.items() if not file.is_file() or file.read_bytes() != text}
+    for file, text in late.items():
+        replace_file(str(file), text)
     if content == path.read_bytes():
-        return []
+        return [f"frames: {len(late)} .series files listed other frames than {path.name}."] if late else []
     replace_file(str(path), content)
     if missing:
         return [f"{path.name}: {len(missing)} frames taken out whose files are missing or empty."]

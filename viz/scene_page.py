@@ -104,7 +104,7 @@ class ScenePage:
         server.scene.configure_default_lights(enabled=False)
         server.scene.configure_environment_map(hdri=None)
         server.scene.add_light_ambient("/light/around", intensity=1.3)
-        view = placed_camera("iso", self._framed(), ASPECT)
+        view = self._first_view = placed_camera("iso", self._framed(), ASPECT)
         for name, (side, strength) in {"left": (-0.6, 1.6), "right": (0.9, 0.9)}.items():
             ahead = view.position - view.focal_point
             across = np.cross(view.up, ahead)

@@ -390,6 +390,17 @@ def index_lines(path: Path) -> list[tuple[bytes, float, str, str]]:
     return found
 
 
+def series_of(lines: Iterable[tuple[bytes, float, str, str]], folder: str) -> dict[str, bytes]:
+    """Contents of the .series files of the parts, by name, for what an index lists in a folder under our names."""
+    found: dict[str, list[bytes]] = {}
+    for _, time, name, file in lines:
+        inside, _, number = file.rpartition(f"{name}_")
+        if inside == f"{folder}/" and _FRAME_FILE.fullmatch(number) and "/" not in name:
+            entry = json.dumps({"name": f"{name}_{number}", "time": time}).encode()
+            found.setdefault(f"{name}{Path(number).suffix}.series", []).append(entry)
+    return {name: b"".join([_SERIES_HEAD, b",\n".join(entries), _SERIES_TAIL]) for name, entries in found.items()}
+
+
 def read_pvd(path: Path) -> list[tuple[float, dict[str, Path]]]:
     """Read a PVD index.
 
