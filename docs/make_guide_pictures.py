@@ -1,10 +1,22 @@
-"""Draw pictures of the pages own_gripper, own_cable, gripper and contact: python docs/make_guide_pictures.py [NAME...]."""
+"""Draw pictures of the pages own_gripper, own_cable, gripper, contact and outputs: python docs/make_guide_pictures.py [NAME...].
+
+`view` and `play` are pictures of the pages in the browser: they need Chromium and the extra view, and without a graphics card
+they take minutes.
+"""
 
 from __future__ import annotations
 
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from browser import Browser
 
 DOCS = Path(__file__).resolve().parent
 PICTURES = DOCS / "pictures"
@@ -135,8 +147,112 @@ def faces() -> None:
         shutil.copy(drawn.frames[-1], PICTURES / "by_faces.png")
 
 
-if __name__ == "__main__":
-    import sys
+@contextmanager
+def shown(show: Callable[..., Any], shown_thing: Any, size: tuple[int, int]) -> Iterator[Browser]:
+    """Show something by `view_run` or `play`, and open its page in a browser."""
+    import tempfile
+    import threading
 
-    for name in sys.argv[1:] or ("finger", "cable", "gripper", "touching", "faces"):
-        {"finger": finger, "cable": cable, "gripper": gripper, "touching": touching, "faces": faces}[name]()
+    sys.path.insert(0, str(DOCS.parent / "tests"))
+    from browser import Browser, find_browser
+
+    program = find_browser()
+    if program is None:
+        raise SystemExit("these pictures need Chromium (apt-get install chromium)")
+    ended, urls = threading.Event(), list[str]()
+    options = {"open_browser": False, "ready": urls.append, "until": ended.is_set}
+    server = threading.Thread(target=show, args=(shown_thing,), kwargs=options)
+    server.start()
+    try:
+        with tempfile.TemporaryDirectory() as profile, Browser(program, Path(profile)) as page:
+            while not urls:
+                time.sleep(0.1)
+            page.call("Emulation.setDeviceMetricsOverride", width=size[0], height=size[1], deviceScaleFactor=1, mobile=False)
+            page.open(urls[0])
+            page.wait_for("document.body && document.body.innerText.includes('t = ')")
+            late = time.monotonic() + 20.0
+            while "Software WebGL" not in page.text() and time.monotonic() < late:  # the notice that there is no graphics card
+                time.sleep(0.5)
+            if "Software WebGL" in page.text():
+                left = "(a, b) => a.getBoundingClientRect().x - b.getBoundingClientRect().x"
+                page.click(f"[...document.querySelectorAll('button')].sort({left})[0]")
+            yield page
+    finally:
+        ended.set()
+        server.join()
+
+
+def control(label: str, kind: str = "input") -> str:
+    """JavaScript of what a label of the page stands beside."""
+    found = f"[...document.querySelectorAll('label')].find(e => e.innerText == '{label}')"
+    return (
+        f"(() => {{let e = {found}; while (!e.querySelector('{kind}')) e = e.parentElement; return e.querySelector('{kind}')}})()"
+    )
+
+
+def choose(page: Browser, label: str, value: str) -> None:
+    """Pick from a menu of the page."""
+    page.click(control(label))
+    option = f"[...document.querySelectorAll('[role=option]')].find(e => e.innerText == '{value}' && e.checkVisibility())"
+    page.wait_for(f"!!{option}")
+    page.click(option)
+
+
+def enter(page: Browser, label: str, value: str) -> None:
+    """Write a number beside a slider of the page."""
+    page.click(control(label, "input[inputmode]"))
+    page.run("document.activeElement.select()")
+    page.call("Input.insertText", text=value)
+    for kind in ("keyDown", "keyUp"):
+        page.call("Input.dispatchKeyEvent", type=kind, key="Enter", code="Enter", windowsVirtualKeyCode=13)
+
+
+def view() -> None:
+    """Picture of `femsim view`: the ball cut open, and the force on a finger."""
+    import tempfile
+
+    import femsim as fs
+
+    with tempfile.TemporaryDirectory() as scratch:
+        run = Path(scratch) / "ball"
+        fs.simulate(fs.load_scene("soft_ball_gripping"), out=run)
+        with shown(fs.view_run, run, (1280, 760)) as page:
+            enter(page, "Frame", "100")
+            choose(page, "Cut away", "y < at")
+            choose(page, "Sensor", "left_finger force")
+            page.wait_for("document.body.innerText.includes('at 1 s')")
+            time.sleep(8.0)  # drawing by software lags behind
+            (PICTURES / "view.png").write_bytes(page.picture())
+
+
+def play() -> None:
+    """Picture of `femsim play`: the mouse pulls the ball that the fingers hold."""
+    import re
+
+    import femsim as fs
+    from femsim.run.play import play as step
+
+    with shown(step, fs.load_scene("soft_ball_gripping"), (1280, 640)) as page:
+        enter(page, "Pull", "20")
+        while float(re.findall(r"t = ([\d.]+) s", page.text())[0]) < 1.7:  # it is lifted
+            time.sleep(1.0)
+        page.click("[...document.querySelectorAll('button')].find(e => e.innerText == 'iso')")
+        time.sleep(5.0)
+
+        def mouse(kind: str, x: float, **more: Any) -> None:
+            page.call("Input.dispatchMouseEvent", type=kind, x=x, y=352, button="left", **more)
+
+        mouse("mouseMoved", 440)
+        time.sleep(1.0)
+        mouse("mousePressed", 440, clickCount=1, buttons=1)
+        for k in range(15):
+            time.sleep(0.5)
+            mouse("mouseMoved", 440 - 10 * k, buttons=1)
+        time.sleep(8.0)
+        (PICTURES / "play.png").write_bytes(page.picture())
+
+
+if __name__ == "__main__":
+    functions = {one.__name__: one for one in (finger, cable, gripper, touching, faces, view, play)}
+    for name in sys.argv[1:] or functions:
+        functions[name]()

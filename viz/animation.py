@@ -24,7 +24,8 @@ QUALITY = 85  # of JPEG
 _HEAD = """<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{title}</title><style>
 body{{font:15px/1.45 system-ui,sans-serif;margin:1.2em auto;max-width:{width}px;padding:0 1em;color:#2b2f36;background:#fff}}
-h1{{font-size:1.15em;margin:0 0 .2em}}p{{margin:.2em 0;color:#5a6572}}img{{display:block;margin:auto;max-width:100%;max-height:max(14em,100vh - 9em)}}
+h1{{font-size:1.15em;margin:0 0 .2em}}p{{margin:.2em 0;color:#5a6572}}
+img{{display:block;margin:auto;max-width:100%;max-height:max(14em,100vh - 9em)}}
 #bar{{display:flex;gap:.8em;align-items:center;padding:.5em 0}}#place{{flex:1}}button,select{{font:inherit;min-width:4.5em}}
 output{{min-width:6em;text-align:right;font-variant-numeric:tabular-nums}}
 </style></head><body><h1>{title}</h1><p>{words}</p><img id="picture" alt="{title}">
