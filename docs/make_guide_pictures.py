@@ -174,8 +174,8 @@ def shown(show: Callable[..., Any], shown_thing: Any, size: tuple[int, int]) -> 
             while "Software WebGL" not in page.text() and time.monotonic() < late:  # the notice that there is no graphics card
                 time.sleep(0.5)
             if "Software WebGL" in page.text():
-                left = "(a, b) => a.getBoundingClientRect().x - b.getBoundingClientRect().x"
-                page.click(f"[...document.querySelectorAll('button')].sort({left})[0]")
+                notice = "e.offsetWidth && e.parentElement.innerText.startsWith('Software WebGL')"
+                page.click(f"[...document.querySelectorAll('button')].find(e => {notice})")
             yield page
     finally:
         ended.set()
@@ -208,7 +208,7 @@ def enter(page: Browser, label: str, value: str) -> None:
 
 
 def view() -> None:
-    """Picture of `femsim view`: the ball cut open, and the force on a finger."""
+    """Draw the page of `femsim view`: the ball cut open, and the force on a finger."""
     import tempfile
 
     import femsim as fs
@@ -218,7 +218,10 @@ def view() -> None:
         fs.simulate(fs.load_scene("soft_ball_gripping"), out=run)
         with shown(fs.view_run, run, (1280, 760)) as page:
             enter(page, "Frame", "100")
+            top = "(/kPa.\\s+0\\s+(\\S+)/.exec(document.body.innerText) || [])[1]"
+            of_surface = page.run(top)
             choose(page, "Cut away", "y < at")
+            page.wait_for(f"{top} && {top} != '{of_surface}'", 120.0)  # the stress is larger inside
             choose(page, "Sensor", "left_finger force")
             page.wait_for("document.body.innerText.includes('at 1 s')")
             time.sleep(8.0)  # drawing by software lags behind
@@ -226,7 +229,7 @@ def view() -> None:
 
 
 def play() -> None:
-    """Picture of `femsim play`: the mouse pulls the ball that the fingers hold."""
+    """Draw the page of `femsim play`: the mouse pulls the ball that the fingers hold."""
     import re
 
     import femsim as fs

@@ -174,6 +174,12 @@ def test_what_is_no_run_is_refused(content: str | None, words: str, tmp_path: Pa
         write_report(tmp_path)
 
 
+def test_the_report_of_a_sweep_is_its_plots(tmp_path: Path) -> None:
+    (tmp_path / "sweep.json").write_text("{}")
+    with pytest.raises(VizError, match=re.escape(f"the folder of a sweep, not of a run; draw it by: femsim plot {tmp_path}")):
+        write_report(tmp_path)
+
+
 def test_wrong_words_of_the_user_are_refused(copy: Path, call: Callable[..., tuple[int, str, str]]) -> None:
     status, _, err = call("report", str(copy), "--field", "von_mise", "--quiet")
     assert status == 2 and "did you mean 'von_mises'" in err and not (copy / "report.html").exists()

@@ -289,6 +289,23 @@ def test_a_field_picked_while_a_frame_is_drawn_gets_its_own_colours(run: Path, v
     assert "speed" in view._bar.content and view._survey.limit < 0.01 * stress
 
 
+def test_a_frame_picked_while_another_is_drawn_is_drawn_next(run: Path, view_of: Callable[..., RunView]) -> None:
+    view = view_of(run)
+    read = view._frame
+
+    def pick_then_read(number: int) -> Any:  # as digits of a number are typed
+        view._slider.value = 4
+        return read(number)
+
+    view._frame = pick_then_read  # type: ignore[method-assign]
+    view._slider.value = 2
+    view.tick(0.03)
+    view._frame = read  # type: ignore[method-assign]
+    assert view.shown == 2 and view._slider.value == 4
+    view.tick(0.03)
+    assert view.shown == 4 and "frame 4 of 4" in view._text.content
+
+
 def test_a_taken_port_is_passed_over(run: Path, view_of: Callable[..., RunView]) -> None:
     first, second = view_of(run), view_of(run)
     assert first.url != second.url and second.url.startswith("http://localhost:")

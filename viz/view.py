@@ -90,8 +90,9 @@ class RunView(ScenePage):
             self._tail()
         times = self._series.times
         last = len(times) - 1
-        if int(self._slider.value) != self.shown:  # moved by hand
-            self.shown = min(int(self._slider.value), last)
+        chosen = int(self._slider.value)
+        if chosen != self.shown:  # moved by hand
+            self.shown = min(chosen, last)
             self._clock = times[self.shown]
             self._newest.value = False
         elif self._newest.value:
@@ -101,6 +102,8 @@ class RunView(ScenePage):
             self.shown = max(0, int(np.searchsorted(times, self._clock + 1e-9, side="right")) - 1)
             if self.shown == last and not self._grows():
                 self._toggle()
+        if self._slider.value == chosen != self.shown:  # not where the visitor has moved it meanwhile
+            self._slider.value = self.shown
         if self._wanted() != self._drawn:
             self._draw()
         else:
@@ -153,7 +156,6 @@ class RunView(ScenePage):
             self._draw_frame(frame, field, arrows, cut)
             when = f"**t = {frame.time:.{self._survey.decimals}f} s**, frame {self.shown} of {len(self._series.times) - 1}"
             self._text.content = self._health + when
-            self._slider.value = self.shown
         self._drawn = wanted
 
 
