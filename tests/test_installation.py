@@ -128,6 +128,26 @@ def test_doctor_says_which_extras_are_there_and_how_to_get_the_others(call: Call
     assert f"femsim {fs.__version__}" in block and "factorization " in block and str(Path.home()) + "/" not in block
 
 
+def test_the_columns_of_doctor_stay_apart_and_its_block_fits_a_terminal(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    from femsim.cli import doctor
+
+    longest = "a-package-with-a-long-name"
+    monkeypatch.setattr(doctor, "_PACKAGES", ("numpy", longest))
+    monkeypatch.setattr(doctor, "_EXTRAS", doctor._EXTRAS | {"hdf": "a purpose that takes far more words than those of all others"})
+    out = call("doctor")[1]
+    table, _, rest = out.partition("\nextras\n")
+    extras, _, block = rest.partition("for a bug report\n")
+    assert f"\n{longest}  MISSING\n" in table
+    for lines, wide in ((table.splitlines(), longest), (extras.splitlines(), f"  identify  {doctor._EXTRAS['hdf']}")):
+        filled = [line for line in lines if line.strip()]
+        assert len(filled) >= 8
+        for line in filled:  # all have their last column in one place, two blanks behind the others
+            assert line[len(wide) :].startswith("  ") and line[len(wide) + 2] != " ", line
+    lines = block.partition("\n\n")[0].splitlines()
+    assert len(lines) > 8 and max(map(len, lines)) <= 80
+    assert f"numpy {doctor._found(('numpy',))[0]['numpy']}," in block
+
+
 def test_doctor_says_that_the_cache_cannot_be_written(call: Call, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "nowhere"))
     status, out, _ = call("doctor")

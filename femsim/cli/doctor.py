@@ -7,7 +7,9 @@ import platform
 import re
 import sys
 import tempfile
+import textwrap
 import time
+from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, distribution, version
 from pathlib import Path
 
@@ -27,6 +29,9 @@ _EXTRAS = {
     "rivals": "benchmarks against MuJoCo, PyElastica and Pinocchio",
     "docs": "the site",
 }
+
+#: Columns of a terminal that the lines for a bug report fit into.
+_WIDTH = 80
 
 
 def examine(*, only_rendering: bool = False) -> tuple[str, bool]:
@@ -53,27 +58,37 @@ def examine(*, only_rendering: bool = False) -> tuple[str, bool]:
     from contact.linear import make_factorization
 
     found, missing = _found(_PACKAGES)
-    lines = [f"{'python':<15}{platform.python_version()} on {platform.platform()}, {os.cpu_count()} cores"]
-    lines += [f"{package:<15}{number or 'MISSING'}" for package, number in found.items()]
     backend = make_factorization().name
     remark = "" if backend == "pardiso" else " of scipy, 15 times slower than MKL: install pypardiso where it exists (x86-64)"
     cache, cached = _cache()
-    lines.append(f"factorization  {backend}{remark}")
-    lines.append(f"kernels        {cache}")
-    if cache_trouble():
-        lines.append(f"               {cache_trouble()}: each new process may compile for a minute")
-    lines.append(f"threads        {_threads()}")
-    lines.append(f"compilation    {_compilation()}")
-    lines.append(f"pictures       {'yes' if rendering.ok else 'no: ' + rendering.message}")
-    extras = _extras()
-    lines += ["", "extras", *(f"  {line}" for line in extras)]
-    lines += ["", "for a bug report", *(f"    {line}" for line in _for_a_report(found, backend, cache, rendering.ok)), ""]
+    trouble = cache_trouble()
+    rows = [
+        ("python", f"{platform.python_version()} on {platform.platform()}, {os.cpu_count()} cores"),
+        *((package, number or "MISSING") for package, number in found.items()),
+        ("factorization", f"{backend}{remark}"),
+        ("kernels", cache),
+        *([("", f"{trouble}: each new process may compile for a minute")] if trouble else []),
+        ("threads", _threads()),
+        ("compilation", _compilation()),
+        ("pictures", "yes" if rendering.ok else f"no: {rendering.message}"),
+    ]
+    lines = [*_columns(rows), "", "extras", *(f"  {line}" for line in _columns(_extras()))]
+    for said in ("", "for a bug report", *_for_a_report(found, backend, cache, rendering.ok), ""):
+        # of lists of packages, a terminal would break names in two
+        block = textwrap.wrap(said, _WIDTH - 4, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
+        lines += [said] if said in ("", "for a bug report") else [f"    {line}" for line in block]
     if not cached:
         lines.append(
             "Kernels are compiled anew by every command, which takes minutes: make the folder writable, or set NUMBA_CACHE_DIR."
         )
     lines.append("OK" if not missing else f"NOT OK: install {', '.join(missing)} (./go setup does it).")
     return "\n".join(lines), not missing
+
+
+def _columns(rows: Sequence[tuple[str, ...]]) -> list[str]:
+    """Write a table without rules: each column is as wide as its longest entry, and two blanks part it from the next."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ["  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
 
 
 def _found(packages: tuple[str, ...]) -> tuple[dict[str, str], list[str]]:
@@ -130,15 +145,15 @@ def _threads() -> str:
     return "NOT SET: results may depend on OMP_NUM_THREADS; install threadpoolctl (./go setup does it)"
 
 
-def _extras() -> list[str]:
-    """Write a line for each extra: yes or no, what it is for, and the command that installs it."""
+def _extras() -> list[tuple[str, str, str]]:
+    """Say of each extra: its name, what it is for, and yes, or no and the command that installs it."""
     needed = _requirements()
-    lines = []
+    rows = []
     for extra, purpose in _EXTRAS.items():
         missing = _found(tuple(needed.get(extra, ())))[1]
         said = "yes" if not missing else f"no ({', '.join(missing)} missing): {install_command(extra)}"
-        lines.append(f"{extra:<10}{purpose:<46}{said}")
-    return lines
+        rows.append((extra, purpose, said))
+    return rows
 
 
 def _requirements() -> dict[str, list[str]]:
