@@ -133,7 +133,7 @@ def test_the_columns_of_doctor_stay_apart_and_its_block_fits_a_terminal(call: Ca
 
     longest = "a-package-with-a-long-name"
     monkeypatch.setattr(doctor, "_PACKAGES", ("numpy", longest))
-    monkeypatch.setattr(doctor, "_EXTRAS", doctor._EXTRAS | {"hdf": "a purpose that takes far more words than those of all others"})
+    monkeypatch.setattr(doctor, "_EXTRAS", doctor._EXTRAS | {"hdf": "a purpose that takes far more words than all others"})
     out = call("doctor")[1]
     table, _, rest = out.partition("\nextras\n")
     extras, _, block = rest.partition("for a bug report\n")

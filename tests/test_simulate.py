@@ -283,6 +283,26 @@ def test_dt_and_duration_of_a_run() -> None:
 
 
 @pytest.mark.parametrize(
+    ("dt", "duration", "end"),
+    [
+        (0.1, 0.25, "the duration of 0.25 s is no whole number of steps of 0.1 s: the run ends at 0.2 s, after 2 steps"),
+        (0.01, 0.0102, "the duration of 0.0102 s is no whole number of steps of 0.01 s: the run ends at 0.01 s, after 1 step"),
+        ("auto", 0.026, "the duration of 0.026 s is no whole number of steps of 0.01 s: the run ends at 0.03 s, after 3 steps"),
+        (0.1, 0.3, ""),
+        (1.0 / 240.0, 0.05, ""),
+        (0.01, 0.01 * (1.0 + 1e-7), ""),
+    ],
+)
+def test_a_duration_that_is_no_whole_number_of_steps_is_noted(dt: Any, duration: float, end: str) -> None:
+    scene = fs.Scene("flight", dt=0.05, duration=0.1)
+    scene.add_rigid("ball", fs.Sphere(0.01), mass=0.1)
+    run = fs.simulate(scene, dt=dt, duration=duration)
+    assert run.info["notes"] == ([end] if end else [])
+    said = f"ends at {run.steps['time_s'][-1]:g} s, after {len(run.steps['time_s'])} step"
+    assert said in end if end else run.steps["time_s"][-1] == pytest.approx(duration, rel=1e-6)
+
+
+@pytest.mark.parametrize(
     ("fps", "times"),
     [
         (100.0, [0, 1, 2, 3, 4, 5, 6, 7, 8]),

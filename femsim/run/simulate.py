@@ -31,7 +31,7 @@ from femsim.run.recorder import Recorder
 from femsim.run.result import Run, series_of
 from femsim.run.run_file import RunFile
 from femsim.scene.checks import LONGEST_STEP
-from femsim.scene.plausible import grouped
+from femsim.scene.plausible import grouped, notes_on_duration
 from femsim.scene.scene import Scene
 from femsim.step.adaptive import StepLengths
 from femsim.step.report import StepReport
@@ -80,7 +80,8 @@ def simulate(
     max_iterations : int, optional
         Most iterations per step. Default: that of the solver.
     duration : float, s, optional
-        Simulated time; default of the scene.
+        Simulated time; default of the scene. Where it is no whole number of steps, the run takes the nearest number, and notes
+        when it ends.
     dt : float, s, or "auto", optional
         Time step; default of the scene. "auto": as short as the motion needs, between the ``dt_bounds`` of the scene.
     out : path, optional
@@ -210,6 +211,7 @@ def begin(scene: Scene, call: Call) -> Begun:
     n_steps = round(duration / dt)
     if n_steps < 1:
         raise InputError(f"duration {duration} s is shorter than half a time step of {dt} s; ask for at least one step.")
+    stepper.notes += notes_on_duration(duration, dt, n_steps)
     names = chosen_fields(call.fields)
     check_options(call.format, call.precision)
     settings = {

@@ -19,6 +19,8 @@ MOST_TURN = 2.0 * math.pi + 1e-6
 MOST_GRAVITY, MOST_SPEED = 50.0, 1e3
 #: The same of what a motion leads between two key frames, m/s.
 MOST_LED = 10.0
+#: A run may end so much before or after its duration, relative, without a note: what six digits do not show.
+SAME_END = 1e-5
 #: A rod is at least so many times as long as its radius.
 STOUT = 2.0
 
@@ -84,6 +86,15 @@ def notes_on_settings(dt: float, gravity: np.ndarray) -> list[str]:
     if pull > MOST_GRAVITY:
         out.append(f"gravity is {pull:g} m/s^2, {pull / 9.81:.3g} times that of the earth: is it in mm/s^2?")
     return out
+
+
+def notes_on_duration(duration: float, dt: float, n_steps: int) -> list[str]:
+    """Note a duration, s, that is no whole number of time steps, s: the run ends at the nearest one."""
+    end = n_steps * dt
+    if abs(end - duration) <= SAME_END * duration:
+        return []
+    many = f"{n_steps} steps" if n_steps > 1 else "1 step"
+    return [f"the duration of {duration:g} s is no whole number of steps of {dt:g} s: the run ends at {end:g} s, after {many}"]
 
 
 def notes_on_speed(name: str, velocity: np.ndarray) -> list[str]:

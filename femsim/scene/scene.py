@@ -31,7 +31,7 @@ class Scene(BodyCalls, MotionCalls, ContactCalls):
     dt : float, s, or "auto"
         Time step. "auto": as short as the motion needs, between ``dt_bounds``; tables have one row per longest step.
     duration : float, s
-        Simulated time.
+        Simulated time; a run takes the nearest whole number of steps.
     theta : float, optional
         Integration parameter in [1/2, 1] of the theta rule, which it chooses: 1 is backward Euler, the choice for slow
         manipulation and statics, since it damps all vibration; 1/2 the mid-point rule of papers/001 eq. (9).
