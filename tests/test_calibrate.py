@@ -319,6 +319,31 @@ def test_wrong_files_are_refused_in_words(tmp_path: Path, text: str, message: st
     assert not (tmp_path / "fit").exists()
 
 
+@pytest.mark.parametrize(
+    ("sensor", "card", "message"),
+    [
+        (
+            '"near", "cube", kind="gap", partner="floor"',
+            'sensor = "near", ',
+            r"c\.toml: the run rest has no sensor and no marker",
+        ),
+        ('"tip", "cube", kind="marker", node=0', 'sensor = "tipp", ', r"c\.toml: sensor 'tipp' is not in rest"),
+    ],
+)
+@pytest.mark.usefixtures("inline")
+def test_readings_that_no_run_will_have_are_refused_before_the_first(
+    sensor: str, card: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are none of forces, or the scene has none: a scene without force sensors has no names to check the card against."""
+    path = write(tmp_path, FREE + FIT.replace("card = { ", f"card = {{ {card}"))
+    scene = tmp_path / "cube.py"
+    scene.write_text(scene.read_text().replace('"floor", "floor"', sensor))
+    monkeypatch.setattr(Inline, "run", lambda self, jobs: pytest.fail("a case runs"))
+    with pytest.raises(fs.InputError, match=message):
+        fs.calibrate(path, out=tmp_path / "fit", workers=1)
+    assert not (tmp_path / "fit").exists()
+
+
 def test_a_missing_file_and_a_folder_of_another_kind(tmp_path: Path) -> None:
     with pytest.raises(fs.InputError, match=r"cannot be read"):
         read_calibration(tmp_path / "none.toml")

@@ -381,8 +381,31 @@ def test_a_dry_run_shows_cases_time_and_disk(tmp_path: Path, call: Any) -> None:
     assert not (tmp_path / "out").exists()
 
 
-def test_a_column_that_is_not_there_is_said_before_anything_runs(tmp_path: Path, call: Any) -> None:
-    path = write(tmp_path, 'metrics.f = "max(cube_fz)"\n')
-    status, _, error = call("sweep", str(path), "--out", str(tmp_path / "out"))
+#: Says whether what simulates was there when the scene was built.
+WATCHED = ODD.replace(
+    "    print(",
+    """    import sys
+    with open("built.txt", "a") as file:
+        file.write(f"{'femsim.run.simulate' in sys.modules}\\n")
+    print(""",
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "options"),
+    [
+        ('metrics.f = "max(cube_fz)"', ["--dry-run"]),
+        ('stop = ["abs(cube_fz) > 1"]', ["--dry-run"]),
+        ('outputs.series = ["cube_fz"]', []),
+    ],
+)
+def test_a_column_that_is_not_there_is_said_before_anything_runs(
+    text: str, options: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: Any
+) -> None:
+    """The scene is built once, in a process that has not even loaded what simulates."""
+    monkeypatch.chdir(tmp_path)
+    path = write(tmp_path, f"{text}\n", scene=WATCHED)
+    status, _, error = call("sweep", str(path), *options, "--out", str(tmp_path / "out"))
     assert status == 2 and "the scene writes no column 'cube_fz'; did you mean 'cube_f" in error
+    assert (tmp_path / "built.txt").read_text() == "False\n"
     assert not (tmp_path / "out").exists()

@@ -21,7 +21,7 @@ from femsim.studies.calibration.file import CalibrationFile, Experiment, Measure
 from femsim.studies.comparison.card import read_card
 from femsim.studies.comparison.compare import compare
 from femsim.studies.comparison.comparison import Comparison
-from femsim.studies.comparison.log import Log, read_log
+from femsim.studies.comparison.log import LEAST_SAMPLES, Log, read_log
 from femsim.studies.comparison.run_series import RunSeries, make_run_series
 from femsim.studies.sweeps.case import Job, Row, read_row, satisfies
 from femsim.studies.sweeps.engine import Engine
@@ -143,6 +143,7 @@ class Evaluator:
             self._masses[experiment.name] = {body.name: float(body.mass) for body in scene.bodies}
             gravity = self._gravity[experiment.name] = tuple(float(g) for g in scene.gravity)
             self._logs[experiment.name] = [self._read(r, sensors, markers, gravity) for r in experiment.readings]
+            self._check_channels(experiment)
 
     def __enter__(self) -> Evaluator:
         return self
@@ -231,6 +232,23 @@ class Evaluator:
                 )
             card = card.model_copy(update={"sensor": reading.sensor})
         return [read_log(folder / log, card, sensors=sensors, markers=markers, gravity=gravity) for log in reading.logs]
+
+    def _check_channels(self, experiment: Experiment) -> None:
+        """Refuse readings of sensors and markers that the runs will not have, by a run of zeros, before one of an hour.
+
+        Raises
+        ------
+        InputError
+            Names the nearest one.
+        """
+        columns = dict.fromkeys(self._columns[experiment.name], np.zeros(LEAST_SAMPLES))
+        times = {"time_s": np.arange(1.0, LEAST_SAMPLES + 1.0)}
+        try:
+            series = make_run_series(experiment.name, columns | times, self._gravity[experiment.name])
+            for logs in self._logs[experiment.name]:
+                series.values(logs[0])
+        except InputError as error:
+            raise InputError(f"{self.path}: {error}") from None
 
     def _case(self, experiment: Experiment, unit: np.ndarray, *, check: bool = False) -> Job:
         """Make the job of an experiment at a point."""

@@ -62,6 +62,8 @@ class Job:
         Limits; s, bytes, 1.
     steps : int
         0 runs the whole case; another number only so many steps, for an estimate.
+    only_built : bool
+        Build the scene and look for the columns that are asked for, and take no step: a row without results.
     built : str
         Instead of a scene file: functions and arguments, see :mod:`femsim.studies.sweeps.packing`. All columns are kept then.
     """
@@ -82,6 +84,7 @@ class Job:
     memory: float | None = None
     retries: int = 1
     steps: int = 0
+    only_built: bool = False
     built: str = ""
 
 
@@ -235,7 +238,6 @@ def _simulate(job: Job, row: Row, work: Path) -> None:
     from femsim.base.versions import versions
     from femsim.run.columns import step_columns
     from femsim.run.sensors import sensor_columns
-    from femsim.run.simulate import simulate
     from femsim.scene.scene_file import load_scene
 
     metrics = {name: parse_metric(text) for name, text in job.metrics.items()}
@@ -252,6 +254,11 @@ def _simulate(job: Job, row: Row, work: Path) -> None:
         series = [] if isinstance(job.series, str) else job.series
         for name in (*(m.column for m in metrics.values()), *(c.column for c in stop), *series):
             check_column(name, columns)
+        if job.only_built:
+            row.update(status="converged", message="The scene is built.")
+            return
+        from femsim.run.simulate import simulate
+
         dt, duration = (job.settings.get(name) or getattr(scene, name) for name in ("dt", "duration"))
         dt = scene.dt_bounds[1] if dt == "auto" else dt
         run = simulate(

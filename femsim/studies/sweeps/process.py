@@ -30,6 +30,7 @@ THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_
 #: What the first case of a process may take more than others: kernels may have to be compiled, s.
 COMPILE_S = 120.0
 _LOOK_S = 0.5
+_COLD = "--cold"
 _START_S = 300.0
 _IDLE_S = 600.0
 
@@ -39,9 +40,16 @@ class CaseProcess:
 
     Numerical libraries use one thread, and MKL gives the same bits wherever arrays lie in memory, so that results do not depend
     on which process ran a case.
+
+    Parameters
+    ----------
+    warm_up : bool
+        Compile what nearly every scene uses before the first case, so that this is no part of the time of a case. False where
+        the first job only builds its scene, which needs no kernels.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, warm_up: bool = True) -> None:
+        self._options = [] if warm_up else [_COLD]
         self._process: subprocess.Popen[bytes] | None = None
         self._errors: IO[bytes] | None = None
 
@@ -118,7 +126,7 @@ class CaseProcess:
             environment = os.environ | dict.fromkeys(THREADS, "1") | {"PYTHONPATH": path, "MKL_CBWR": "AUTO"}
             self._errors = tempfile.TemporaryFile()
             self._process = subprocess.Popen(
-                [sys.executable, "-P", "-m", "femsim.studies.sweeps.process"],
+                [sys.executable, "-P", "-m", "femsim.studies.sweeps.process", *self._options],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=self._errors,
@@ -173,7 +181,8 @@ def serve() -> None:
             jobs.put(line)
         os._exit(0)  # whoever asked is gone; what is half done is under another name
 
-    _warm_up()
+    if _COLD not in sys.argv[1:]:
+        _warm_up()
     answers.write("ready\n")
     threading.Thread(target=read, daemon=True).start()
     while True:

@@ -360,7 +360,8 @@ def estimate_cost(
 def _probe(plan: Plan, pending: list[Job]) -> tuple[Row, float]:
     """Run the first steps of a case twice: the first run compiles kernels before the workers need them, the second is timed.
 
-    Where the first case fails, others are tried.
+    Before that its scene is built, to see at once whether it writes the columns that are asked for. Where the first case fails,
+    others are tried.
 
     Returns
     -------
@@ -372,7 +373,7 @@ def _probe(plan: Plan, pending: list[Job]) -> tuple[Row, float]:
     InputError
         Metrics, series or stop conditions name columns that the scene does not write.
     """
-    process = CaseProcess()
+    process = CaseProcess(warm_up=False)
     candidates = sorted(pending, key=lambda job: not job.fps)[:_PROBES]
     frames: list[int] = []
     row: Row = {}
@@ -380,11 +381,14 @@ def _probe(plan: Plan, pending: list[Job]) -> tuple[Row, float]:
         for job in candidates:
             # compiling may take long, and a compilation that is cut short has to be done again
             patient = None if job.time is None else job.time + COMPILE_S
+            row = process.run(replace(job, only_built=True, folder="", time=patient, retries=0))
+            if row.get("sweep_wrong"):
+                raise InputError(f"{plan.path}: {row['message']}")
+            if row["status"] not in FINISHED:
+                continue
             with tempfile.TemporaryDirectory() as scratch:
                 row = process.run(replace(job, steps=_PROBE_STEPS, folder=scratch, time=patient, retries=0))
                 frames = [path.stat().st_size for path in Path(scratch).rglob("frames/*") if path.is_file()]
-            if row.get("sweep_wrong"):
-                raise InputError(f"{plan.path}: {row['message']}")
             if row["status"] in FINISHED:
                 row = process.run(replace(job, steps=_PROBE_STEPS, folder="", fps=0.0, retries=0))
                 break
