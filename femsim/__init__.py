@@ -14,7 +14,8 @@ A tour: a scene is described by plain calls, simulated, and gives a run.
 - Build: `Scene`, `Finger`, `Motion`, `Profile`; shapes `Box`, `Capsule`, `Cylinder`, `Mesh`, `Plane`, `Revolved`, `Sphere`,
   `Thread`, several as one by `Compound`; meshes by `load_tetmesh`, `box_tets`, `ball_tets` ...; materials by name, or
   `Elastic` for values of your own.
-- Run: `simulate` gives a `Run` with tables, sensors and a status; `SOLVERS` lists the contact solvers.
+- Run: `simulate` gives a `Run` with tables, sensors and a status, `load_run(folder)` one that is on disk; `SOLVERS` lists the
+  contact solvers.
 - Step yourself: `Simulation(scene)` takes steps, targets and forks.
 - Contact problems: `read_fclib`, `solve_problem` for files; `make_problem`, `make_rows`, `make_solver`, `measure` for arrays
   of your own; `bench` compares solvers.
@@ -42,6 +43,8 @@ from femsim.base.errors import no_attribute
 from femsim.base.numba_cache import use_source_digest_with_numba
 from femsim.base.place import ROOT, __version__ as __version__
 
+#: What public names are called elsewhere.
+_OTHER_WORDS = {"read_run": "load_run", "open_run": "load_run", "load_results": "load_run", "read_results": "load_run"}
 _SIBLINGS = ("foreign", "materials", "meshes", "contact", "viz")
 
 
@@ -79,7 +82,7 @@ def __getattr__(name: str) -> Any:
     """Load the module of a public name when the name is first used."""
     module = _MODULE_OF.get(name)
     if module is None:
-        raise no_attribute("module 'femsim'", name, _MODULE_OF)
+        raise no_attribute("module 'femsim'", name, _MODULE_OF, _OTHER_WORDS)
     value = globals()[name] = getattr(importlib.import_module(module), name)
     return value
 

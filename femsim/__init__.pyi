@@ -51,6 +51,7 @@ from femsim.model.solids import (
     Piece as Piece,
 )
 from femsim.model.urdf import load_robot as load_robot
+from femsim.run.loading import load_run as load_run
 from femsim.run.repair import repair as repair
 from femsim.run.result import (
     ChamberSeries as ChamberSeries,

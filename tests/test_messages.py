@@ -37,6 +37,9 @@ def arm_scene() -> fs.Scene:
     ("attempt", "kind", "words"),
     [
         (lambda: fs.simulat, AttributeError, "'simulat'; did you mean 'simulate'?"),
+        (lambda: fs.load_runs, AttributeError, "'load_runs'; did you mean 'load_run'?"),
+        (lambda: fs.read_run, AttributeError, "'read_run'; did you mean 'load_run'?"),
+        (lambda: fs.open_run, AttributeError, "'open_run'; did you mean 'load_run'?"),
         (lambda: fs.load_path("arm7_lift.csv").motion(strt=1), TypeError, "parameter 'strt'; did you mean 'start'"),  # type: ignore[call-arg]
         (lambda: fs.load_robot("arm7.urdf").reach("hand", (0, 0, 1), tol=0), TypeError, "has no parameter 'tol'"),  # type: ignore[call-arg]
         (lambda: arm_scene().join("arm.left_fingr", "world", at=(0, 0, 0)), fs.InputError, "did you mean 'arm.left_finger'"),

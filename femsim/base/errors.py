@@ -156,10 +156,10 @@ class Named(dict[str, _Value]):
         raise UnknownNameError(f"{self.what} {name!r} is unknown{did_you_mean(str(name), self)}")
 
 
-def no_attribute(owner: str, name: str, known: Iterable[str]) -> AttributeError:
-    """Return the error of a name that an object does not have, with the nearest one."""
-    guess = nearest(name, known) if not name.startswith("_") else None
-    return AttributeError(f"{owner} has no attribute {name!r}{f'; did you mean {guess!r}?' if guess else ''}")
+def no_attribute(owner: str, name: str, known: Iterable[str], others: Mapping[str, str] | None = None) -> AttributeError:
+    """Return the error of a name that an object does not have, with the nearest one; ``others`` as in :func:`meant`."""
+    question = meant(name, known, others) if not name.startswith("_") else ""
+    return AttributeError(f"{owner} has no attribute {name!r}{question and f';{question}'}")
 
 
 def did_you_mean(name: str, options: Iterable[str]) -> str:

@@ -14,8 +14,8 @@
     All that a run needs to go on, runs that go on, run folders that are mended.
 `health`, `verdict`
     The health of a run, watched step by step: good, doubtful or wrong, and why.
-`result`, `showing`
-    `Run`: tables, readings of sensors, status, summary; what it shows of itself.
+`result`, `showing`, `loading`
+    `Run`: tables, readings of sensors, status, summary; what it shows of itself; one that is read from its folder.
 `recorder`, `columns`
     The tables `steps.csv` and `sensors.csv`, a row per step; the columns of `steps.csv`, each declared once.
 `sensors`, `selection`, `instruments`

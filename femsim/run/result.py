@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from femsim.base.errors import Named
+from femsim.base.errors import InputError, Named
 from femsim.base.notebook import Shown, card
 from femsim.base.status import Status
 from femsim.run.showing import film_of, plots_of, table_of
@@ -221,8 +221,8 @@ class Run:
         Sensors of tendons by name.
     gauges : dict of str to GaugeSeries
         Sensors of kind gap, area, slip and energy by name.
-    stepper : Stepper
-        The simulation at its end: state, system, last contacts.
+    end : Stepper, optional
+        The simulation at its end; None of a run that was read from its folder. :attr:`stepper` is the same, or says so.
     info : dict
         Content of run.json.
     """
@@ -236,7 +236,7 @@ class Run:
     chambers: dict[str, ChamberSeries]
     tendons: dict[str, TendonSeries]
     gauges: dict[str, GaugeSeries]
-    stepper: Stepper = field(repr=False)
+    end: Stepper | None = field(repr=False)
     info: dict[str, Any] = field(repr=False)
 
     def __post_init__(self) -> None:
@@ -253,6 +253,22 @@ class Run:
         sensors = ", ".join(f"{name} ({group})" for group in SERIES for name in getattr(self, group))
         where = [f"folder {self.folder}; run.show() plays it"] if self.folder else ["no folder: it was run without out="]
         return card(repr(self).strip("<>"), (), cells, [f"readings: {sensors or 'none'}; run.plot() draws them", *where])
+
+    @property
+    def stepper(self) -> Stepper:
+        """The simulation at its end: state, system, last contacts.
+
+        Raises
+        ------
+        InputError
+            The run was read from its folder, which has the tables and frames only.
+        """
+        if self.end is None:
+            raise InputError(
+                f"the run was read from {self.folder}, which has tables and frames but not the simulation at its end; simulate "
+                "the scene again, or go on with an unfinished run by fs.resume."
+            )
+        return self.end
 
     @property
     def name(self) -> str:

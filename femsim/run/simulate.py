@@ -360,7 +360,7 @@ def finish(
     )
     file.write()
     return Run(
-        status, info["message"], recorder.folder, steps, stepper=stepper, info=info, **series_of(stepper.scene.sensors, sensors)
+        status, info["message"], recorder.folder, steps, end=stepper, info=info, **series_of(stepper.scene.sensors, sensors)
     )
 
 
