@@ -68,13 +68,9 @@ def _series(table: dict[str, np.ndarray]) -> dict[str, dict[str, Any]]:
 
 def _sensors(columns: Sequence[str]) -> Iterator[tuple[str, SensorKind]]:
     """Find the sensors whose columns follow each other as a kind declares them."""
-    place = 0
-    while place < len(columns):
+    for place, first in enumerate(columns):
         for kind in SENSOR_KINDS.values():
-            name = columns[place].removesuffix(f"_{kind.columns[0].name}")
+            name = first.removesuffix(f"_{kind.columns[0].name}")
             if list(columns[place : place + len(kind.columns)]) == [f"{name}_{column.name}" for column in kind.columns]:
                 yield name, kind
-                place += len(kind.columns)
                 break
-        else:
-            place += 1  # of another femsim
