@@ -154,7 +154,7 @@ def edge_edges(
     points, edges, edge_normal = features.points, features.edges, features.edge_normal
     arc, edge_faces, depth, hits = features.arc, features.edge_faces, features.depth, work.hits
     same, reach = side0.body == side1.body, max(margin + side0.radius + side1.radius, side0.depth, side1.depth)
-    beyond = max(margin, 0.0) + side0.radius + side1.radius + TINY
+    beyond = (max(margin, 0.0) + side0.radius + side1.radius) * (1.0 + TINY)
     for e in range(side0.first_edge, side0.stop_edge):
         if not (features.sharp[e] or (side1.rigid and features.level[e])):
             continue
@@ -283,7 +283,7 @@ def point_segments(
             offset = minus(w, times(t, v))
             distance = norm(offset)
             gap = distance - side0.radius - side1.radius
-            if gap >= margin or distance <= TINY:
+            if gap >= margin or distance * distance <= TINY * TINY * dot(v, v):
                 continue
             normal = over(offset, distance)
             if not side0.strand and dot(normal, row(features.vertex_normal, p)) > -FACING_RIM:
@@ -311,7 +311,7 @@ def find_contacts(
     for k in range(pairs.shape[0]):
         a, b = pairs[k, 0], pairs[k, 1]
         limit = margin[a, b]
-        beyond = max(limit, 0.0) + bodies.radius[a] + bodies.radius[b] + TINY
+        beyond = (max(limit, 0.0) + bodies.radius[a] + bodies.radius[b]) * (1.0 + TINY)
         if boxes_apart(tree_of(edge_trees, a).boxes, tree_of(edge_trees, b).boxes, beyond):
             continue
         for i in range(1 if a == b else 2):

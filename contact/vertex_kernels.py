@@ -17,8 +17,9 @@ from contact.vector_kernels import Vector, dot, minus, row, times, write_row
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
-#: Closer than this (m) to an edge or vertex, the direction to it is rounding and a face gives the normal.
-TINY = 1e-7
+#: Closer to an edge or vertex than this part of the longest edge there, the direction to it is rounding and a face gives the
+#: normal: SNAP moves the closest point by a hundredth of that. Boxes of bodies are wider by this part of what contacts reach.
+TINY = 1e-5
 #: A triangle faces a vertex where the cosine between their outward normals is below minus this.
 FACING = 0.1
 #: The same for a contact normal that comes from an edge or a vertex.
@@ -64,6 +65,14 @@ def offset_from_triangle(p: Vector, points: FloatArray, triangles: IntArray, t: 
     offset = minus(p, times(weights[0], row(points, triangles[t, 0])))
     offset = minus(offset, times(weights[1], row(points, triangles[t, 1])))
     return minus(offset, times(weights[2], row(points, triangles[t, 2])))
+
+
+@njit(cache=True, inner=True)
+def longest_edge2(points: FloatArray, triangles: IntArray, t: int) -> float:
+    """Square of the longest edge of triangle t, m^2."""
+    a, b, c = row(points, triangles[t, 0]), row(points, triangles[t, 1]), row(points, triangles[t, 2])
+    ab, bc, ca = minus(b, a), minus(c, b), minus(a, c)
+    return max(dot(ab, ab), dot(bc, bc), dot(ca, ca))
 
 
 @njit(cache=True, inner=True)
@@ -238,14 +247,15 @@ def possible_contacts(
                 continue
         offset = offset_from_triangle(here, points, triangles, t, row(near.weight, k))
         distance = sqrt(near.distance2[k])
-        if on_face or (distance <= TINY and strand):
+        rounding = not on_face and near.distance2[k] <= TINY * TINY * longest_edge2(points, triangles, t)
+        if on_face or (rounding and strand):
             normal = row(face_normal, t)
-        elif distance <= TINY:
+        elif rounding:
             normal = most_opposed_normal(outward, feature, near, n_near, face_normal)
         else:
             normal = along_offset(offset, distance, row(features.edge_normal, e) if q < 0 else row(features.vertex_normal, q))
         gap = dot(normal, offset)
-        if gap < 0.0 and not (on_face or strand or distance <= TINY):
+        if gap < 0.0 and not (on_face or strand or rounding):
             # the side of the edge or vertex, of which perhaps only one face was near, does not say that it is inside
             if q < 0 and in_front_of_edge(e, offset, distance, features):
                 continue
@@ -268,7 +278,7 @@ def vertex_faces(
     """
     points, triangles, near, kept, hits = features.points, features.triangles, work.near, work.kept, work.hits
     same, reach = vertices.body == surface.body, max(margin + vertices.radius, surface.depth)
-    beyond = max(margin, 0.0) + vertices.radius + TINY
+    beyond = (max(margin, 0.0) + vertices.radius) * (1.0 + TINY)
     for p in range(vertices.first, vertices.stop):
         here = row(points, p)
         if box_distance2(tree.boxes, 1, here) > beyond * beyond:

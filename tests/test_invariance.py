@@ -1,4 +1,4 @@
-"""Rigid boxes land on a floor: the same motion from another place, in another direction, with other masses and units.
+"""Boxes land on a floor and on each other: the same motion from another place, in another direction, of another size.
 
 Four corners on a floor have many force fields, and with friction each moves the box a little differently: which of them a
 step finds must not hang on rounding.
@@ -100,3 +100,39 @@ def test_a_change_by_rounding_does_not_change_forces_that_are_not_unique(seed: i
     plain = forces(0.0)
     for _ in range(5):
         np.testing.assert_allclose(forces(1e-15), plain, rtol=0, atol=1e-8 * np.abs(plain).max())
+
+
+def cubes(size: float) -> tuple[np.ndarray, np.ndarray]:
+    """Nodes of two soft cubes in each step, in their size, and contacts, all and slipping, (30, 2), while one slides on the other.
+
+    All vertices of one are a thousandth of an edge beside those of the other. All lengths are ``size`` times as large, also those
+    in speeds and in the stiffness.
+    """
+    scene = fs.Scene(
+        "cubes", dt=0.005, duration=0.15, gravity=(0, 0, -9.81 * size), margin=1e-3 * size, max_correction=0.5 * size, theta=1.0,
+        largest_size=3.0 * max(size, 1.0),
+    )  # fmt: skip
+    scene.add_floor()
+    rubber = fs.Elastic(1e5 * size**2, 0.3, 1000.0)
+    for name, height, speed, aside in (("low", 0.01, 0.0, 0.0), ("high", 0.03, 2e-4, 2e-5)):
+        mesh = fs.box_tets((0.04 * size, 0.04 * size, 0.02 * size), 2)
+        scene.add_soft(
+            name, mesh, rubber, position=(aside * size, 0.5 * aside * size, height * size), velocity=(speed * size, 0, 0)
+        )
+    scene.set_friction("high", "low", 0.0)
+    scene.sensor("between", "high", kind="pair", partner="low")
+    path: list[np.ndarray] = []
+    run = fs.simulate(scene, tolerance=1e-10, on_step=lambda stepper, report: path.append(stepper.state.q / size))
+    assert run.status == "converged"
+    counts = run.gauges["between"].values
+    return np.array(path), np.column_stack([counts["contacts"], counts["slipping"]])
+
+
+def test_the_size_of_soft_bodies_does_not_matter() -> None:
+    """Once 0.1 um was too near to an edge for any size, and 1 um/s was slipping."""
+    plain, counts = cubes(1.0)
+    assert counts[:, 1].max() > 4 and np.ptp(plain, axis=0).max() > 1e-5
+    for size in (1e-3, 1e3):
+        scaled, others = cubes(size)
+        np.testing.assert_allclose(scaled, plain, rtol=0, atol=1e-14, err_msg=str(size))
+        np.testing.assert_array_equal(others, counts, err_msg=str(size))

@@ -117,6 +117,8 @@ class ContactRules:
         Parts that the scene moves by nothing but forces, or not at all: free rigid bodies and obstacles. Default: all.
     until_broken : sequence of UntilBroken
         What has no contact as long as a joint is whole.
+    slow : float, m/s
+        A contact that presses is said to stick where its tangential speed is at most this; it decides nothing else.
     """
 
     friction: np.ndarray
@@ -131,3 +133,4 @@ class ContactRules:
     softness: np.ndarray | None = None
     loose: np.ndarray | None = None
     until_broken: Sequence[UntilBroken] = ()
+    slow: float = 1e-6

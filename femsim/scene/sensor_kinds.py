@@ -197,7 +197,8 @@ SENSOR_KINDS: dict[str, SensorKind] = {
             SensorColumn("contacts", "1"), SensorColumn("slipping", "1"), SensorColumn("normal_N", "N"),
             SensorColumn("tangential_N", "N"), SensorColumn("slip_mps", "m/s"),
         ),
-        "contacts that press, with `partner` or all; how many of them slip; sums of the magnitudes of their normal and "
+        "contacts that press, with `partner` or all; how many of them slip, by more than a thousandth of the scene's `margin` a "
+        "second; sums of the magnitudes of their normal and "
         "friction forces; largest speed of slip",
         limits=("partner", "where"),
     ),

@@ -360,7 +360,7 @@ class Contacts:
         sides = [family.sides(own, force) for family, own, force in zip(self.families, rows.families, each, strict=True)]
         side, lam, u = Sides.joined(sides), self._shown(rows, lam), self._shown(rows, u)
         pressing = lam[:, 0] > 1e-9 * max(float(lam[:, 0].max(initial=0.0)), 1e-300)
-        slips = pressing & (np.sqrt(u[:, 1] ** 2 + u[:, 2] ** 2) > 1e-6)
+        slips = pressing & (np.sqrt(u[:, 1] ** 2 + u[:, 2] ** 2) > self.rules.slow)
         taken = np.zeros(len(lam)) if work is None else -work[:, 1:].sum(axis=1)
         state, world = pressing.astype(np.int64) + slips, self._shown(rows, world)
         contacts = StepContacts(

@@ -56,6 +56,8 @@ _CLOSED, _HARDLY = 1e-2, 0.1
 _HARDLY_MOVES, _LIFTED = 100.0, 1e-3
 #: Part of the contact margin by which what counts as still may move in a step.
 STILL = 1e-6
+#: A contact that presses slips, for the frames and for sensors, where it goes a larger part of the contact margin a second, 1/s.
+SLOW = 1e-3
 STAGES = ("assemble", "detect", "solve", "measure", "record")
 
 
@@ -442,5 +444,5 @@ def contact_rules(scene: Scene) -> ContactRules:
         friction.values, pair_restitution(scene.parts, scene.restitution_rules), pairs, scene.correction, scene.max_correction,
         anisotropic_pairs(scene.friction_rules, friction), scene.no_contact, ignored, scene.most_per_pair,
         pair_softness(scene.parts, scene.softness_rules, scene.restitution_rules), loose_parts(scene),
-        scene.until_broken,
+        scene.until_broken, SLOW * scene.margin,
     )  # fmt: skip
