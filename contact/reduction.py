@@ -36,6 +36,8 @@ from contact.rows import Rows, make_rows
 #: Equalities contradict each other where what the best velocity leaves of them is more than this part of the speeds that they
 #: ask for, and of all speeds in the problem.
 _BROKEN, _LEAST_BROKEN = 1e-2, 1e-3
+#: What closes at less than this part of the speed of free motion, and cannot move, closes by rounding of positions alone.
+_ROUNDED = 1e-9
 #: Coefficient of the contact that stands for a motor.
 _MOTOR_FRICTION = 1.0
 
@@ -229,6 +231,7 @@ class Reduction:
             A = compressed_columns(indptr, indices, data, size)
             scale = 1.0 / np.sqrt(self._diagonal)
             indptr, indices, data = kernels.project_rows(J.indptr, J.indices, J.data, basis, scale, NOTHING)
+            phi = self._without_rounding(phi, np.diff(indptr)[::3] == 0)
             J = compressed_rows(indptr, indices, data, size)
             b = self._shortened(b, size)
             prescribed = None if prescribed is None else self._shortened(prescribed, size)
@@ -237,6 +240,22 @@ class Reduction:
             prescribed = None
             add("nothing", 1, "generalized")
         return ContactProblem(A, b, J, np.ascontiguousarray(phi), self._friction, dt, tuple(groups), prescribed)
+
+    def _without_rounding(self, phi: np.ndarray, held: np.ndarray) -> np.ndarray:
+        """Return phi without what is rounding in that of contacts ``held``, (nc,), whose normal velocity no equality leaves free.
+
+        A stop of a hinge that others keep from turning closes at 0 but for rounding, and no force can change that.
+        """
+        held &= phi[:, 0] < 0.0
+        if not held.any():
+            return phi
+        _, b, J, _ = self._extended
+        # what the energy of the free motion is as a speed of the contact
+        energy = float(b @ (b / self._diagonal)) + float(self._x0 @ (self._diagonal * self._x0))
+        speeds = np.sqrt(energy * (J.power(2) @ (1.0 / self._diagonal)).reshape(-1, 3)[:, 0])
+        phi = phi.copy()
+        phi[held & (phi[:, 0] > -_ROUNDED * speeds), 0] = 0.0
+        return phi
 
     def _times(self, x: np.ndarray) -> np.ndarray:
         """Return A x, (N,)."""

@@ -361,3 +361,25 @@ def test_dry_friction_stops_a_slider_which_then_bears_nothing() -> None:
     assert of(stepper, "rail").position == pytest.approx(0.5**2 / 3.0, rel=2e-3)
     assert of(stepper, "rail").wrench[:3] == pytest.approx([0, 0, MASS * GRAVITY], abs=1e-8)
     assert abs(stepper.state.v[0]) < 1e-12
+
+
+@pytest.mark.parametrize("stops", [False, True])
+def test_loops_that_cannot_move_converge(stops: bool) -> None:
+    """Random loops of boxes with more joints than they need; a hinge on its stop cannot turn, and closes by rounding alone."""
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        n = int(rng.integers(3, 9))
+        turn = 2.0 * np.pi * np.arange(n) / n
+        at = 0.025 * n * np.column_stack([np.cos(turn), np.sin(turn), np.zeros(n)]) + rng.uniform(-0.02, 0.02, (n, 3))
+        scene = fs.Scene("loop", dt=0.01, duration=0.1)
+        for k in range(n):
+            shape = fs.Box(tuple(rng.uniform(0.02, 0.05, 3)))
+            scene.add_rigid(f"b{k}", shape, density=float(rng.uniform(300, 8000)), position=at[k], rotation=rng.uniform(-1, 1, 3))
+        hinges = rng.permutation([True, *(rng.random(n - 1) < 0.5)])
+        for k, hinge in enumerate(hinges):
+            kind: dict[str, Any] = {"kind": "hinge", "axis": rng.standard_normal(3)} if hinge else {"kind": "weld"}
+            ends = {"limits": (0.0, 0.2)} if hinge and stops else {}
+            scene.join(f"b{k}", f"b{(k + 1) % n}", at=0.5 * (at[k] + at[(k + 1) % n]), **kind, **ends)
+        scene.join("b0", "world", kind="weld", at=at[0])
+        run = fs.simulate(scene)
+        assert (run.status, run.verdict) == ("converged", "good"), (seed, run.message)
