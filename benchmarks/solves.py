@@ -22,6 +22,7 @@ import time
 
 import numpy as np
 
+from contact import ContactError
 from contact.solvers import make_solver
 from femsim.run.simulate import MAX_HALVINGS
 from femsim.scene.scene_file import load_scene
@@ -51,12 +52,18 @@ class Timed:
         self.stepper.clock = time.thread_time  # type: ignore[method-assign]
         if once:
             self.stepper.newton = replace(self.stepper.newton, tolerance=None)
-        self.rows: list[tuple[float, ...]] = []
+        self.once, self.rows = once, list[tuple[float, ...]]()
 
     def step(self) -> None:
-        """Take one, in halves where it must be."""
+        """Take one, in halves where it must be; its rows have no numbers where one linearisation leads nowhere."""
         solving, started = self.stepper.timings["solve"], time.thread_time()
-        report = take_step(self.stepper, MAX_HALVINGS)
+        try:
+            report = take_step(self.stepper, MAX_HALVINGS)
+        except ContactError:
+            if not self.once:
+                raise
+            self.rows.append((np.nan,) * 4)
+            return
         whole = time.thread_time() - started
         self.rows.append((report.solves, report.solution.iterations, self.stepper.timings["solve"] - solving, whole))
 
@@ -81,7 +88,8 @@ def line(name: str, usual: Steps, plain: Steps, total: int) -> str:
     """Row of the table."""
 
     def ratio(a: np.ndarray, b: np.ndarray) -> str:
-        return f"{a[FIRST:].sum() / b[FIRST:].sum():.2f}"
+        quotient = a[FIRST:].sum() / b[FIRST:].sum()
+        return f"{quotient:.2f}" if np.isfinite(quotient) else "-"
 
     n = len(usual.solves)
     steps = f"{n}" if n == total else f"{n} of {total}"

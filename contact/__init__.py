@@ -2,11 +2,11 @@
 
 The tour, in the order of a time step:
 
-1. ``shapes`` (``turned_shapes``, values by ``checked``): Plane, Box, Sphere, Capsule, Cylinder, Mesh, Revolved, Thread, each
-   with a signed distance; that of a mesh is a grid (``sdf_grid``, ``sdf_kernels``), that of what is turned in
-   ``turned_kernels``.
-2. ``detect`` (after ``broad_phase``): contacts of points with shapes, of boxes along their edges, of cylinders as smooth
-   surfaces and of walls by their triangles; a :class:`Detector` gives their gaps, positions and
+1. ``shapes`` (``turned_shapes``, ``frustum``, values by ``checked``): Plane, Box, Sphere, Capsule, Cylinder, Cone, Mesh,
+   Revolved, Thread, each with a signed distance; that of a mesh is a grid (``sdf_grid``, ``sdf_kernels``), that of what is
+   turned in ``turned_kernels``, of a cone in ``frustum_kernels``.
+2. ``detect`` (after ``broad_phase``): contacts of points with shapes, of boxes along their edges, of cylinders and cones as
+   smooth surfaces and of walls by their triangles; a :class:`Detector` gives their gaps, positions and
    frames, normal first, as :class:`PointContacts`. ``shape_points`` says which points are corners, rims or centres of shapes;
    ``creases`` and ``faces`` are their edges and triangles. Kernels:
    ``placed_kernels`` are the groups of arrays, ``detect_kernels`` the points, ``edge_kernels`` edges of boxes,
@@ -49,6 +49,7 @@ from contact.shape_points import first_points
 from contact.shapes import (
     Box,
     Capsule,
+    Cone,
     Cylinder,
     Mesh,
     PlacedShape,
@@ -76,10 +77,10 @@ from contact.solvers import (
 from contact.solvers.invertible import inverse_contact
 
 __all__ = [
-    "SOLVERS", "Box", "Capsule", "Cond", "CondOptions", "ContactError", "ContactProblem", "Cylinder", "DeformableContacts",
-    "DeformableDetector", "Detector", "FclibProblem", "Group", "GroupKind", "History", "LocalMetrics", "LocalProblem",
-    "Mesh", "Metrics", "NodalContactProblem", "NotApplicableError", "PlacedShape", "Plane", "PointContacts", "Remembering",
-    "Revolved", "Rows", "Shape", "Solution", "Solver", "Sphere", "Strand", "Surface", "Thread", "WarmStart",
+    "SOLVERS", "Box", "Capsule", "Cond", "CondOptions", "Cone", "ContactError", "ContactProblem", "Cylinder",
+    "DeformableContacts", "DeformableDetector", "Detector", "FclibProblem", "Group", "GroupKind", "History", "LocalMetrics",
+    "LocalProblem", "Mesh", "Metrics", "NodalContactProblem", "NotApplicableError", "PlacedShape", "Plane", "PointContacts",
+    "Remembering", "Revolved", "Rows", "Shape", "Solution", "Solver", "Sphere", "Strand", "Surface", "Thread", "WarmStart",
     "closest_points_on_triangles", "condense", "contact_velocity", "first_points", "from_isotropic", "inverse_contact",
     "isotropic", "make_local_problem", "make_problem", "make_rows", "make_solver", "measure", "measure_local", "nodalize",
     "read_fclib", "register_solver", "signed_distance", "to_global", "to_isotropic", "write_fclib",

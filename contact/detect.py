@@ -129,10 +129,10 @@ class Detector:
         corner is tested against boxes by :func:`contact.detect_kernels.corner_distance`, and the edges of such a box against
         those of others.
     shape_rim : array_like, (s,), optional
-        For each cylinder whose rims are points, the first of the 2 RIM_POINTS, which lie in the order of ``Cylinder.features``;
-        else -1. Its rims, caps and mantle are then smooth surfaces to planes, boxes, capsules, cylinders and meshes, see
-        :mod:`contact.rim_kernels`; the points themselves only lend their numbers. Centres of spheres, ends of capsules,
-        corners of boxes and vertices of meshes have contact with it as points of their own.
+        For each cylinder or cone whose rims are points, the first of the 2 RIM_POINTS, in the order of its ``features``; else -1.
+        Its rims, caps and mantle are then smooth surfaces to planes, boxes, capsules, cylinders and meshes, see
+        :mod:`contact.rim_kernels`; the points themselves only lend their numbers. Centres of spheres, ends of capsules, corners
+        of boxes and vertices of meshes have contact with it as points of their own.
     shape_edge : array_like, (s,), optional
         For each mesh or capsule whose vertices or ends are points, the first of them, which lie in the order of ``features``;
         else -1. Its edges, and the axis of a capsule, are then tested against those of meshes, of boxes with ``shape_corner``

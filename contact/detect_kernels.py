@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from contact.compiled import njit
+from contact.frustum_kernels import cone_distance
 from contact.turned_kernels import revolved_distance, thread_distance, wall_distance
 
 FloatArray = npt.NDArray[np.float64]
@@ -21,7 +22,7 @@ BoolArray = npt.NDArray[np.bool_]
 Distance = tuple[float, float, float, float]
 
 #: Shape kinds as the kernels know them.
-PLANE, BOX, SPHERE, CAPSULE, CYLINDER, MESH, REVOLVED, THREAD = 0, 1, 2, 3, 4, 5, 6, 7
+PLANE, BOX, SPHERE, CAPSULE, CYLINDER, MESH, REVOLVED, THREAD, CONE = 0, 1, 2, 3, 4, 5, 6, 7, 8
 
 #: What ``point_corner`` is of points of a Revolved.
 TURNED = -2
@@ -269,6 +270,8 @@ def shape_distance(
         return capsule_distance(x, y, z, size[s, 0], size[s, 1])
     if k == CYLINDER:
         return cylinder_distance(x, y, z, size[s, 0], size[s, 1])
+    if k == CONE:
+        return cone_distance(x, y, z, size[s, 0], size[s, 1], size[s, 2])
     if grid_values is None:
         return inf, 0.0, 0.0, 1.0
     if k == REVOLVED:

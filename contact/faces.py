@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from contact.face_kernels import Faces
-from contact.shapes import Box, Capsule, Cylinder, Mesh, Shape
+from contact.shapes import Box, Capsule, Cone, Cylinder, Mesh, Shape
 from contact.turned_shapes import TURN_POINTS, Revolved, Thread
 
 FloatArray = npt.NDArray[np.float64]
@@ -25,7 +25,7 @@ def faced_pairs(shapes: Sequence[Shape], able: BoolArray) -> BoolArray:
     faced = np.zeros((len(shapes), len(shapes)), dtype=np.bool_)
     for i, one in enumerate(shapes):
         for j, other in enumerate(shapes):
-            wall = isinstance(one, Revolved) and isinstance(other, Box | Capsule | Cylinder | Mesh | Revolved | Thread)
+            wall = isinstance(one, Revolved) and isinstance(other, Box | Capsule | Cone | Cylinder | Mesh | Revolved | Thread)
             if i == j or not able[i, j] or not (wall or (isinstance(one, Mesh) and isinstance(other, Revolved | Thread))):
                 continue
             both = isinstance(other, Revolved) or (isinstance(other, Mesh) and wall)

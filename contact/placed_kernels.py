@@ -28,7 +28,7 @@ class Shapes(NamedTuple):
     rotation, translation : ndarray, (s, 3, 3) and (s, 3), m
         World poses.
     body, rim : ndarray, (s,)
-        Body of each, and the first of the 2 RIM_POINTS points of a cylinder, -1 for none.
+        Body of each, and the first of the 2 RIM_POINTS points of a cylinder or cone, -1 for none.
     reach : ndarray, (s,), m
         Margin of the contacts of a cylinder.
     """

@@ -1,10 +1,13 @@
-"""Compiled kernels of detection: cylinders as smooth surfaces, with contact at the lowest points of their rims and mantles.
+"""Compiled kernels of detection: cylinders and cones as smooth surfaces, with contact at the lowest points of their rims.
 
 Fixed points on a rim would make a cylinder a prism, which does not roll. Here the points move along the rims with the pose: on a
 flat face the lowest point of each rim is known, on other shapes the signed distance is minimised along the rim. A cylinder
 that stands needs more than its lowest point: RIM_POINTS of its rim, evenly, the first of them the lowest; within FLAT of
 upright, where rounding decides which is lowest, they are points fixed to the cylinder. Edges of boxes and axes of capsules are
 tested against the signed distance of the cylinder, which is convex, so that they have one deepest point.
+
+A cone is a cylinder whose upper rim is smaller, or a point. On a face it lies on the lowest points of both. Its mantle is tested
+against segments and the axes of cylinders, but not against the mantles of other cones.
 """
 
 from __future__ import annotations
@@ -15,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from contact.compiled import njit
-from contact.detect_kernels import BOX, CAPSULE, CYLINDER, DEEPER, HAIR, LEAN, PLANE, SPHERE, Distance, shape_distance
+from contact.detect_kernels import BOX, CAPSULE, CONE, CYLINDER, DEEPER, HAIR, LEAN, PLANE, SPHERE, Distance, shape_distance
 from contact.distance_kernels import closest_on_lines
 from contact.placed_kernels import Output, Place, Shapes, axis_of, moved, near, own, place_of, put, world
 from contact.segment_kernels import ALONG, FLAT, GOLDEN, SECTIONS, SHALLOW, across_rims, segment_contacts
@@ -69,12 +72,18 @@ def rolling_contacts(count: int, shapes: Shapes, may_contact: BoolArray, out: Ou
                     count, a, b, SEGMENT, place_of(shapes.translation, b), along, shapes.size[b, 1], shapes.size[b, 0],
                     none, none, shapes, out,
                 )  # fmt: skip
-            elif kind == CYLINDER:
+            elif kind == CYLINDER and shapes.kind[a] == CYLINDER:
                 both = shapes.rim[b] >= 0 and may_contact[shapes.body[b], shapes.body[a]]
                 if a < b or not both:
                     count = cylinder_contacts(count, a, b, both, distance, shapes, out)
             else:
                 count, _ = rim_contacts(count, a, b, distance, shapes, out)
+                if kind == CYLINDER:
+                    along, none = axis_of(shapes.rotation, b, 2), (0.0, 0.0, 0.0)
+                    count = segment_contacts(
+                        count, a, b, CROSSING, place_of(shapes.translation, b), along, shapes.size[b, 1], shapes.size[b, 0],
+                        none, none, shapes, out,
+                    )  # fmt: skip
     return count
 
 
@@ -82,22 +91,23 @@ def rolling_contacts(count: int, shapes: Shapes, may_contact: BoolArray, out: Ou
 
 
 @njit(cache=True, inner=True)
-def rim_on_face(k: int, normal: Vector, radius: float, half_length: float) -> tuple[bool, float, float, float]:
-    """Point k of the rims of a cylinder against a face with this normal, both in its frame, and whether it is tested.
+def rim_on_face(k: int, normal: Vector, radius: float, half_length: float, top: float) -> tuple[bool, float, float, float]:
+    """Point k of the rims of a cylinder or cone against a face with this normal, both in its frame, and whether it is tested.
 
     Points 0 to RIM_POINTS - 1 are on the rim at z < 0, the others on that at z > 0. The first point of each is the lowest one,
     the others follow at equal angles; on the upper rim only the first is tested. Within FLAT they are the points of
-    ``Cylinder.features()``, and the upper rim has none.
+    ``features()``, and the upper rim has none. A rim without radius, the tip of a cone, has one point.
     """
     nx, ny, nz = normal
     lower = (k < RIM_POINTS) == (nz >= 0.0)
     i = k % RIM_POINTS
     z = -half_length if k < RIM_POINTS else half_length
+    radius = radius if k < RIM_POINTS else top
     sine = sqrt(nx * nx + ny * ny)
     c, s = cos(2.0 * pi * i / RIM_POINTS), sin(2.0 * pi * i / RIM_POINTS)
     if sine < FLAT:
-        return lower, radius * c, radius * s, z
-    tested = i == 0 or (lower and (sine < NEARLY_FLAT or i % (RIM_POINTS // 4) == 0))
+        return lower and (radius > 0.0 or i == 0), radius * c, radius * s, z
+    tested = i == 0 or (lower and radius > 0.0 and (sine < NEARLY_FLAT or i % (RIM_POINTS // 4) == 0))
     ux, uy = -nx / sine, -ny / sine
     return tested, radius * (c * ux - s * uy), radius * (s * ux + c * uy), z
 
@@ -113,7 +123,7 @@ def face_contacts(count: int, a: int, b: int, normal: Vector, origin: Place, axi
     place, centre = place_of(shapes.translation, a), place_of(shapes.translation, b)
     hair = HAIR * max(shapes.size[b, 0], shapes.size[b, 1], shapes.size[b, 2])
     for k in range(2 * RIM_POINTS):
-        tested, x, y, z = rim_on_face(k, lean, shapes.size[a, 0], shapes.size[a, 1])
+        tested, x, y, z = rim_on_face(k, lean, shapes.size[a, 0], shapes.size[a, 1], shapes.size[a, 2])
         if not tested:
             continue
         point = moved(place, 1.0, world(shapes.rotation, a, (x, y, z)))
@@ -141,7 +151,8 @@ def face_gap(face: int, a: int, b: int, shapes: Shapes) -> tuple[float, Vector]:
     normal = times(sign, axis)
     lean = own(shapes.rotation, a, normal)
     between = minus(place_of(shapes.translation, a), place_of(shapes.translation, b))
-    extent = shapes.size[a, 1] * abs(lean[2]) + shapes.size[a, 0] * sqrt(lean[0] ** 2 + lean[1] ** 2)
+    sine, rise = sqrt(lean[0] ** 2 + lean[1] ** 2), shapes.size[a, 1] * lean[2]
+    extent = max(rise + shapes.size[a, 0] * sine, shapes.size[a, 2] * sine - rise)
     return dot(normal, between) - shapes.size[b, i] - extent, normal
 
 
@@ -204,14 +215,24 @@ def deepest_on_circle(low: float, high: float, centre: Place, x: Vector, y: Vect
 
 
 @njit(cache=True, inner=True)
+def faced(normal: Vector, radial: Vector, radius: float, out_of_cap: Vector, slope: float) -> bool:
+    """Whether a normal leads to a rim: along neither the mantle's nor the cap's by more than LEAN.
+
+    ``radial`` leads to the point of the rim, m; the mantle narrows by ``slope`` times the way from the cap.
+    """
+    along = dot(normal, radial)
+    return along <= LEAN * radius and dot(normal, out_of_cap) + slope * along / radius <= LEAN
+
+
+@njit(cache=True, inner=True)
 def faced_distance(
-    angle: float, centre: Place, x: Vector, y: Vector, out_of_cap: Vector, b: int, shapes: Shapes
+    angle: float, centre: Place, x: Vector, y: Vector, out_of_cap: Vector, slope: float, b: int, shapes: Shapes
 ) -> tuple[float, Vector]:
     """Signed distance and normal of shape b for a point of a rim as in :func:`on_circle`, given the outward normal of the cap.
 
-    Where b is a cylinder the rim must face it: the normal leads along neither the radius nor ``out_of_cap`` by more than LEAN,
-    or other points of the cylinder are nearer. If the nearest surface fails, a point up to SHALLOW of the radius inside takes
-    the other one, so that cylinders of equal length lie side by side; without any the distance is infinite.
+    Where b is a cylinder the rim must face it by :func:`faced`, or other points are nearer. If the nearest surface fails, a point
+    up to SHALLOW of the radius inside takes the other one, so that cylinders of equal length lie side by side; without any the
+    distance is infinite.
     """
     d, nx, ny, nz = on_circle(angle, centre, x, y, b, shapes)
     normal = (nx, ny, nz)
@@ -219,8 +240,8 @@ def faced_distance(
         return d, normal
     c, s = cos(angle), sin(angle)
     radial = (c * x[0] + s * y[0], c * x[1] + s * y[1], c * x[2] + s * y[2])
-    lean = LEAN * sqrt(dot(radial, radial))
-    if dot(normal, radial) <= lean and dot(normal, out_of_cap) <= LEAN:
+    own_radius = sqrt(dot(radial, radial))
+    if faced(normal, radial, own_radius, out_of_cap, slope):
         return d, normal
     radius, half = shapes.size[b, 0], shapes.size[b, 1]
     hair = HAIR * max(radius, half)
@@ -230,17 +251,17 @@ def faced_distance(
     if max(side_gap, cap_gap) > hair or rho == 0.0:
         return inf, normal
     normal = (px / rho, py / rho, 0.0)
-    if side_gap >= -SHALLOW * radius and dot(normal, radial) <= lean and dot(normal, out_of_cap) <= LEAN:
+    if side_gap >= -SHALLOW * radius and faced(normal, radial, own_radius, out_of_cap, slope):
         return side_gap, normal
     normal = (0.0, 0.0, side)
-    if cap_gap >= -SHALLOW * radius and dot(normal, radial) <= lean and dot(normal, out_of_cap) <= LEAN:
+    if cap_gap >= -SHALLOW * radius and faced(normal, radial, own_radius, out_of_cap, slope):
         return cap_gap, normal
     return inf, normal
 
 
 @njit(cache=True, inner=True)
 def sharp_distance(
-    angle: float, centre: Place, x: Vector, y: Vector, out_of_cap: Vector, b: int, shapes: Shapes
+    angle: float, centre: Place, x: Vector, y: Vector, out_of_cap: Vector, slope: float, b: int, shapes: Shapes
 ) -> tuple[float, Vector]:
     """Return what :func:`faced_distance` does, but where a rim crosses that of another cylinder the normal across both.
 
@@ -250,13 +271,15 @@ def sharp_distance(
     radius = sqrt(dot(x, x))
     radial = moved(times(cos(angle), x), sin(angle), y)
     along = minus(times(cos(angle), y), times(sin(angle), x))
-    slope = nx * along[0] + ny * along[1] + nz * along[2]
-    if shapes.kind[b] == CYLINDER and (abs(slope) > FLAT * radius or (nz != 0.0 and abs(nz) != 1.0)):
-        gap, normal, _rim = across_rims(moved(centre, 1.0, radial), along, shapes.size[b, 0], shapes.size[b, 1])
+    turned = nx * along[0] + ny * along[1] + nz * along[2]
+    if shapes.kind[b] == CYLINDER and (abs(turned) > FLAT * radius or (nz != 0.0 and abs(nz) != 1.0)):
+        gap, normal, _rim = across_rims(
+            moved(centre, 1.0, radial), along, shapes.size[b, 0], shapes.size[b, 1], shapes.size[b, 2]
+        )
         if abs(gap - d) <= HAIR * radius + 0.5 * max(-d, 0.0):
-            if dot(normal, radial) <= LEAN * radius and dot(normal, out_of_cap) <= LEAN:
+            if faced(normal, radial, radius, out_of_cap, slope):
                 return gap, normal
-    return faced_distance(angle, centre, x, y, out_of_cap, b, shapes)
+    return faced_distance(angle, centre, x, y, out_of_cap, slope, b, shapes)
 
 
 @njit(cache=True, inner=True)
@@ -267,22 +290,33 @@ def rim_contacts(count: int, a: int, b: int, distance: FloatArray, shapes: Shape
     contacts and the least distance of a fixed point, m.
     """
     least = inf
-    radius, half, turn = shapes.size[a, 0], shapes.size[a, 1], shapes.rotation
-    x = times(radius, own(turn, b, axis_of(turn, a, 0)))
-    y = times(radius, own(turn, b, axis_of(turn, a, 1)))
+    half, turn = shapes.size[a, 1], shapes.rotation
+    across, aside = own(turn, b, axis_of(turn, a, 0)), own(turn, b, axis_of(turn, a, 1))
     axis = own(turn, b, axis_of(turn, a, 2))
     middle = own(turn, b, minus(place_of(shapes.translation, a), place_of(shapes.translation, b)))
     origin, reach, step = place_of(shapes.translation, b), shapes.reach[a], 2.0 * pi / RIM_POINTS
     for rim in range(2):
+        radius = shapes.size[a, 0] if rim == 0 else shapes.size[a, 2]
+        x, y = times(radius, across), times(radius, aside)
+        narrowing = 0.5 * (shapes.size[a, 0] - shapes.size[a, 2]) / half
+        slope = narrowing if rim == 0 else -narrowing
         out_of_cap = axis if rim == 1 else times(-1.0, axis)
         centre = moved(middle, half, out_of_cap)
+        if radius == 0.0:
+            gap, nx, ny, nz = on_circle(0.0, centre, x, y, b, shapes)
+            least = min(least, gap)
+            if gap < reach:
+                where = moved(origin, 1.0, world(turn, b, centre))
+                count = put(count, shapes.rim[a] + RIM_POINTS, b, 0, gap, world(turn, b, (nx, ny, nz)), where, out)
+            continue
         for i in range(RIM_POINTS):
             distance[i] = on_circle(step * i, centre, x, y, b, shapes)[0]
             least = min(least, distance[i])
+        dips = 0
         for i in range(RIM_POINTS):
             point = shapes.rim[a] + rim * RIM_POINTS + i
             if distance[i] < reach:
-                gap, normal = faced_distance(step * i, centre, x, y, out_of_cap, b, shapes)
+                gap, normal = faced_distance(step * i, centre, x, y, out_of_cap, slope, b, shapes)
                 if gap < reach and abs(dot(normal, axis)) > sqrt(1.0 - NEARLY_FLAT**2):
                     where = moved(moved(centre, cos(step * i), x), sin(step * i), y)
                     where = moved(origin, 1.0, world(turn, b, where))
@@ -291,9 +325,11 @@ def rim_contacts(count: int, a: int, b: int, distance: FloatArray, shapes: Shape
             dip = distance[i] <= before and distance[i] < after and max(before, after) - distance[i] > LEVEL * radius
             if not dip or distance[i] - step * radius >= reach:
                 continue
+            if shapes.kind[a] == CONE:  # the dips of a rim keep their names while it rolls, so that they are followed
+                point, dips = shapes.rim[a] + rim * RIM_POINTS + dips, dips + 1
             angle = deepest_on_circle(step * (i - 1), step * (i + 1), centre, x, y, b, shapes)
             where = moved(moved(centre, cos(angle), x), sin(angle), y)
-            gap, normal = sharp_distance(angle, centre, x, y, out_of_cap, b, shapes)
+            gap, normal = sharp_distance(angle, centre, x, y, out_of_cap, slope, b, shapes)
             if gap < reach:
                 where = moved(origin, 1.0, world(turn, b, where))
                 count = put(count, point, b, DEEPEST, gap, world(turn, b, normal), where, out)

@@ -1,6 +1,6 @@
-"""Compiled kernels of detection: segments (edges of boxes, axes of capsules) against cylinders.
+"""Compiled kernels of detection: segments (edges of boxes, axes of capsules) against cylinders and cones.
 
-The signed distance of a cylinder is convex, so that a segment has one deepest point, or lies flat on a cap or along the mantle.
+The signed distance of both is convex, so that a segment has one deepest point, or lies flat on a cap or along the mantle.
 """
 
 from __future__ import annotations
@@ -8,7 +8,8 @@ from __future__ import annotations
 from math import inf, sqrt
 
 from contact.compiled import njit
-from contact.detect_kernels import DEEPER, HAIR, LEAN, PARALLEL, Distance, cylinder_distance
+from contact.detect_kernels import CONE, DEEPER, HAIR, LEAN, PARALLEL, Distance, cylinder_distance
+from contact.frustum_kernels import cone_distance
 from contact.placed_kernels import Output, Place, Shapes, moved, own, place_of, put, world
 from contact.vector_kernels import Vector, cross, dot, minus, times
 
@@ -62,16 +63,18 @@ def deepest_on_segment(middle: Place, along: Vector, length: float, radius: floa
 
 
 @njit(cache=True, inner=True)
-def across_rims(place: Place, along: Vector, radius: float, half_length: float) -> tuple[float, Vector, Place]:
-    """Gap and normal of a line, or of another rim, over the rim of a cylinder, in its frame, and the point of the rim.
+def across_rims(place: Place, along: Vector, radius: float, half_length: float, top: float) -> tuple[float, Vector, Place]:
+    """Gap and normal of a line, or of another rim, over the rim of a cylinder or cone, in its frame, and the point of the rim.
 
     Given are the point of the line that is nearest and the direction of the line there. The normal is perpendicular to both:
     that of the distance jumps from cap to mantle where the point enters the cylinder. The gap is inf where the two run along
-    each other.
+    each other, and over the tip of a cone.
     """
     side = 1.0 if place[2] >= 0.0 else -1.0
+    slope = -side * 0.5 * (radius - top) / half_length
+    radius = top if side > 0.0 else radius
     rho = sqrt(place[0] ** 2 + place[1] ** 2)
-    if rho == 0.0:
+    if rho == 0.0 or radius == 0.0:
         return inf, along, place
     ux, uy = place[0] / rho, place[1] / rho
     rim = (radius * ux, radius * uy, side * half_length)
@@ -81,9 +84,65 @@ def across_rims(place: Place, along: Vector, radius: float, half_length: float) 
         return inf, along, rim
     outward = normal[0] * ux + normal[1] * uy + side * normal[2]
     normal = times((1.0 if outward >= 0.0 else -1.0) / sqrt(dot(normal, normal)), normal)
-    if normal[0] * ux + normal[1] * uy < 0.0 or side * normal[2] < 0.0:
+    if normal[0] * ux + normal[1] * uy < 0.0 or side * normal[2] + slope * (normal[0] * ux + normal[1] * uy) < 0.0:
         return inf, normal, rim
     return dot(normal, minus(place, rim)), normal, rim
+
+
+@njit(cache=True, inner=True)
+def segment_on_cone(
+    count: int,
+    a: int,
+    b: int,
+    number: int,
+    middle: Place,
+    along: Vector,
+    length: float,
+    thickness: float,
+    one: Vector,
+    two: Vector,
+    shapes: Shapes,
+    out: Output,
+) -> int:
+    """Contact of a segment of b with cone a, as :func:`segment_contacts`: its deepest point, if it is inside the segment."""
+    radius, half, top = shapes.size[a, 0], shapes.size[a, 1], shapes.size[a, 2]
+    m = own(shapes.rotation, a, minus(middle, place_of(shapes.translation, a)))
+    u = own(shapes.rotation, a, along)
+    reach = shapes.reach[a] + thickness
+    x, y, z = m
+    if cone_distance(x, y, z, radius, half, top)[0] - length >= reach:
+        return count
+    low, high = -length, length
+    for _ in range(SECTIONS):
+        left, right = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
+        x, y, z = moved(m, left, u)
+        at_left = cone_distance(x, y, z, radius, half, top)[0]
+        x, y, z = moved(m, right, u)
+        if at_left <= cone_distance(x, y, z, radius, half, top)[0]:
+            high = right
+        else:
+            low = left
+    t = 0.5 * (low + high)
+    x, y, z = moved(m, t, u)
+    deepest, nx, ny, nz = cone_distance(x, y, z, radius, half, top)
+    if deepest >= reach or abs(t) > length - HAIR * radius:
+        return count
+    slope = nx * u[0] + ny * u[1] + nz * u[2]
+    normal = (nx - slope * u[0], ny - slope * u[1], nz - slope * u[2])
+    if abs(slope) > FLAT:  # it cuts a rim, or the tip
+        gap, sharp, _rim = across_rims((x, y, z), u, radius, half, top)
+        narrowing = (radius - top) / sqrt((radius - top) ** 2 + 4.0 * half * half)
+        most = sqrt(2.0 / (1.0 - narrowing))  # depth over distance from the faces: 1/sin of half the angle at the base
+        if abs(gap - deepest) <= HAIR * radius + (most - 0.9) * max(-deepest, 0.0):
+            deepest, normal = gap, sharp
+    square = dot(normal, normal)
+    if square < PARALLEL**2:
+        return count
+    normal = world(shapes.rotation, a, times(1.0 / sqrt(square), normal))
+    if max(dot(normal, one), dot(normal, two)) > LEAN:
+        return count
+    at_contact = moved(moved(middle, t, along), -deepest, normal)
+    return put(count, shapes.rim[a], b, number, deepest - thickness, times(-1.0, normal), at_contact, out)
 
 
 @njit(cache=True, inner=True)
@@ -101,7 +160,7 @@ def segment_contacts(
     shapes: Shapes,
     out: Output,
 ) -> int:
-    """Contacts of a segment of b (world: middle, unit vector, half its length) with cylinder a, features ``number`` and on.
+    """Contacts of a segment of b (world: middle, unit vector, half its length) with cylinder or cone a, features from ``number``.
 
     They are the deepest point inside the segment; where it passes over a cap, the two points where it leaves the cap; and where
     it lies along the mantle, the two points where it leaves that. The last ones hold a segment that rests flat, and make the
@@ -109,6 +168,8 @@ def segment_contacts(
     by more than LEAN; where it cuts a rim see :func:`across_rims`. The
     arguments are many because they are all that is known of a segment.
     """
+    if shapes.kind[a] == CONE:
+        return segment_on_cone(count, a, b, number, middle, along, length, thickness, one, two, shapes, out)
     radius, half = shapes.size[a, 0], shapes.size[a, 1]
     place = place_of(shapes.translation, a)
     m = own(shapes.rotation, a, minus(middle, place))
@@ -156,7 +217,7 @@ def segment_contacts(
         return count
     normal = (nx, ny, nz)
     if abs(dot(normal, u)) > FLAT or (nz != 0.0 and abs(nz) != 1.0):
-        gap, sharp, _rim = across_rims(moved(m, t, u), u, radius, half)
+        gap, sharp, _rim = across_rims(moved(m, t, u), u, radius, half, radius)
         if abs(gap - deepest) <= hair + 0.5 * max(-deepest, 0.0):
             deepest, normal = gap, sharp
     normal = world(shapes.rotation, a, normal)

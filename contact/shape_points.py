@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from contact.errors import ContactError
-from contact.shapes import RIM_POINTS, Box, Capsule, Cylinder, Mesh, PlacedShape, Revolved, Shape, Sphere
+from contact.shapes import RIM_POINTS, Box, Capsule, Cone, Cylinder, Mesh, PlacedShape, Revolved, Shape, Sphere
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -28,7 +28,7 @@ class FirstPoints(TypedDict):
 #: Shapes of each kind.
 _KINDS: dict[str, tuple[type, ...]] = {
     "shape_corner": (Box,),
-    "shape_rim": (Cylinder,),
+    "shape_rim": (Cylinder, Cone),
     "shape_edge": (Mesh, Capsule),
     "shape_face": (Mesh, Revolved),
     "shape_centre": (Sphere,),
@@ -36,8 +36,8 @@ _KINDS: dict[str, tuple[type, ...]] = {
 #: What must be given for each kind, beside -1.
 _WANTED = {
     "shape_corner": "for a box the first of eight points of its body with radius 0, in the order of Box.features()",
-    "shape_rim": f"for a cylinder the first of {2 * RIM_POINTS} points of its body with radius 0, in the order of "
-    "Cylinder.features()",
+    "shape_rim": f"for a cylinder or cone the first of {2 * RIM_POINTS} points of its body with radius 0, in the order of "
+    "its features()",
     "shape_edge": "for a mesh or capsule the first of the points of its features(), of its body",
     "shape_face": "for a Revolved or mesh the first of the points of its features(), of its body",
     "shape_centre": "for a sphere its centre, a point of its body and radius",

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from contact.checked import array_of, positive, whole
 from contact.errors import ContactError
+from contact.frustum import RIM_POINTS as RIM_POINTS, Cone as Cone
 from contact.turned_shapes import Revolved as Revolved, Thread as Thread
 
 if TYPE_CHECKING:
@@ -21,10 +22,6 @@ if TYPE_CHECKING:
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
-
-#: Points on each ring of a cylinder's features. For fixed points the polygon lies at most 2 % of the radius inside the rim;
-#: a Detector that is told of the rims moves them (:mod:`contact.rim_kernels`).
-RIM_POINTS = 16
 
 #: A mesh grid reaches this fraction of the longest side beyond the mesh, plus the largest radius of points tested against it.
 GRID_PADDING = 0.1
@@ -290,7 +287,7 @@ class Mesh:
         return grids[padding]
 
 
-Shape = Plane | Box | Sphere | Capsule | Cylinder | Mesh | Revolved | Thread
+Shape = Plane | Box | Sphere | Capsule | Cylinder | Cone | Mesh | Revolved | Thread
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -442,7 +439,7 @@ class ShapeTable:
     kind : ndarray, (s,)
         Number of the kind, see :mod:`contact.detect_kernels`.
     size : ndarray, (s, 3), m
-        Half extents, or radius and half length, or what the shape says (``numbers``).
+        Half extents, or radius and half length, of what has rims also the upper radius, or what the shape says (``numbers``).
     box_centre, box_half : ndarray, (s, 3), m
         Bounding box in the shape's frame; zero for a plane. It bounds the contacts of a mesh too:
         interpolation keeps linear bounds, so that the grid never shows less than the distance along an axis.
@@ -480,7 +477,9 @@ class ShapeTable:
             elif isinstance(shape, Capsule):
                 self.kind[s], self.size[s, :2] = kernels.CAPSULE, (shape.radius, shape.half_length)
             elif isinstance(shape, Cylinder):
-                self.kind[s], self.size[s, :2] = kernels.CYLINDER, (shape.radius, shape.half_length)
+                self.kind[s], self.size[s] = kernels.CYLINDER, (shape.radius, shape.half_length, shape.radius)
+            elif isinstance(shape, Cone):
+                self.kind[s], self.size[s] = kernels.CONE, (shape.radius, shape.half_length, shape.top)
             elif isinstance(shape, Revolved | Thread):
                 self.kind[s] = kernels.REVOLVED if isinstance(shape, Revolved) else kernels.THREAD
                 own_size, own_values = shape.numbers

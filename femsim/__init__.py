@@ -11,8 +11,8 @@ A tour: a scene is described by plain calls, simulated, and gives a run.
     run = fs.simulate(scene, out="runs/drop")
     run.sensors["floor"].force  # (n_steps, 3) N, world frame
 
-- Build: `Scene`, `Finger`, `Motion`, `Profile`; shapes `Box`, `Capsule`, `Cylinder`, `Mesh`, `Plane`, `Revolved`, `Sphere`,
-  `Thread`, several as one by `Compound`; meshes by `load_tetmesh`, `box_tets`, `ball_tets` ...; materials by name, or
+- Build: `Scene`, `Finger`, `Motion`, `Profile`; shapes `Box`, `Capsule`, `Cone`, `Cylinder`, `Mesh`, `Plane`, `Revolved`,
+  `Sphere`, `Thread`, several as one by `Compound`; meshes by `load_tetmesh`, `box_tets`, `ball_tets` ...; materials by name, or
   `Elastic` for values of your own.
 - Run: `simulate` gives a `Run` with tables, sensors and a status, `load_run(folder)` one that is on disk; `SOLVERS` lists the
   contact solvers.

@@ -4,6 +4,7 @@ from contact import (
     SOLVERS as SOLVERS,
     Box as Box,
     Capsule as Capsule,
+    Cone as Cone,
     ContactError as ContactError,
     ContactProblem as ContactProblem,
     Cylinder as Cylinder,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from scipy.optimize import lsq_linear, minimize
@@ -11,7 +11,7 @@ from scipy.spatial.transform import Rotation
 from contact.detect import Detector, PointContacts
 from contact.detect_kernels import PARALLEL
 from contact.shape_points import first_points
-from contact.shapes import Box, Cylinder, PlacedShape, Shape
+from contact.shapes import Box, Cone, Cylinder, PlacedShape, Shape
 
 
 def detect(
@@ -72,13 +72,14 @@ def separation(halves, rotation, translation, edges: bool) -> float:
     return max(abs(n @ apart) - sum(half @ abs(n @ turn) for half, turn in zip(halves, rotation, strict=True)) for n in axes)
 
 
-def core(shape: Shape) -> tuple[np.ndarray, float, float]:
-    """Half extents of a box about a shape without its round, radius of its section, and radius of the round all about it."""
+def core(shape: Shape) -> tuple[np.ndarray, Callable[[float], float] | None, float]:
+    """Half extents of a box about a shape without its round, radius of its section at z, and radius of the round all about it."""
     if isinstance(shape, Box):
-        return shape.half_extents, np.inf, 0.0
-    if isinstance(shape, Cylinder):
-        return np.array([shape.radius, shape.radius, shape.half_length]), shape.radius, 0.0
-    return np.array([0.0, 0.0, getattr(shape, "half_length", 0.0)]), np.inf, shape.radius
+        return shape.half_extents, None, 0.0
+    if isinstance(shape, Cylinder | Cone):
+        base, half, top = shape.radius, shape.half_length, getattr(shape, "top", shape.radius)
+        return np.array([base, base, half]), lambda z: 0.5 * (base + top - (base - top) * z / half), 0.0
+    return np.array([0.0, 0.0, getattr(shape, "half_length", 0.0)]), None, shape.radius
 
 
 def closest(shapes: list[Shape], rotation: np.ndarray, translation: np.ndarray) -> tuple[float, np.ndarray]:
@@ -93,9 +94,9 @@ def closest(shapes: list[Shape], rotation: np.ndarray, translation: np.ndarray) 
         return np.concatenate([-2.0 * rotation[0].T @ w, 2.0 * rotation[1].T @ w])
 
     rounds = [
-        {"type": "ineq", "fun": lambda x, k=k, r=r: r * r - x[3 * k] ** 2 - x[3 * k + 1] ** 2}
+        {"type": "ineq", "fun": lambda x, k=k, r=r: r(x[3 * k + 2]) - np.sqrt(x[3 * k] ** 2 + x[3 * k + 1] ** 2 + 1e-18)}
         for k, (_, r, _) in enumerate(cores)
-        if r < np.inf
+        if r is not None
     ]
     bounds = [(-h, h) for half, _, _ in cores for h in half]
     found = minimize(

@@ -38,9 +38,9 @@ def test_the_work_of_a_finger_is_less_by_what_its_joint_damps(drive: dict[str, A
         assert run.steps["work_J"][-1] < 0.8 * FORCE * run.stepper.state.q[7]
 
 
-def free_body(kind: str, **options: float) -> fs.Run:
-    """A soft block or a rod that flies without gravity, at theta = 1, and is damped against the world."""
-    scene = fs.Scene("free", dt=0.01, duration=0.1, gravity=NO_GRAVITY, theta=1.0)
+def free_body(kind: str, theta: float | None, **options: float) -> fs.Run:
+    """A soft block or a rod that flies without gravity, and is damped against the world; None is the energy-momentum step."""
+    scene = fs.Scene("free", dt=0.01, duration=0.1, gravity=NO_GRAVITY, theta=theta)
     drag = options.pop("drag", 0.0)
     rubber = fs.Elastic(1e5, 0.3, 1000.0, **options, name="rubber")
     velocity = (0.3, -0.2, 0.1)
@@ -61,12 +61,14 @@ def free_body(kind: str, **options: float) -> fs.Run:
     ],
     ids=["soft, alpha", "rod, alpha", "rod, drag"],
 )
-def test_damping_against_the_world_balances(kind: str, options: dict[str, float], rate: float) -> None:
-    """Nothing else acts: v falls by 1 / (1 + rate dt) each step, and the balance counts the force that does it."""
-    run = free_body(kind, **options)
+@pytest.mark.parametrize("theta", [1.0, 0.5, None])
+def test_damping_against_the_world_balances(kind: str, options: dict[str, float], rate: float, theta: float | None) -> None:
+    """Nothing else acts: v falls as the rule says each step, and the balance counts the force that does it."""
+    run = free_body(kind, theta, **options)
     momentum = np.column_stack([run.steps[f"momentum_{c}_kgmps"] for c in "xyz"])
     mass = run.stepper.scene.body("body").mass
-    fall = (1.0 + 0.01 * rate) ** -np.arange(1.0, 11.0)
+    part = theta or 0.5
+    fall = ((1.0 - (1.0 - part) * 0.01 * rate) / (1.0 + part * 0.01 * rate)) ** np.arange(1.0, 11.0)
     np.testing.assert_allclose(momentum, mass * np.outer(fall, (0.3, -0.2, 0.1)), rtol=1e-6)
     assert run.steps["wrench_balance"].max() < 1e-8
 

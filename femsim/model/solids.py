@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from contact import Box, Capsule, Cylinder, Mesh, Plane, Revolved, Shape, Sphere, Thread
+from contact import Box, Capsule, Cone, Cylinder, Mesh, Plane, Revolved, Shape, Sphere, Thread
 from femsim.base.errors import InputError
 from femsim.base.rotations import quaternion_from_vector, quaternion_to_matrix
 from meshes import (
@@ -54,10 +54,10 @@ class Piece:
     rotation: Sequence[float] | np.ndarray = (0.0, 0.0, 0.0)
 
     def __post_init__(self) -> None:
-        if not isinstance(self.shape, Box | Sphere | Capsule | Cylinder | Mesh | Revolved | Thread):
+        if not isinstance(self.shape, Box | Sphere | Capsule | Cylinder | Cone | Mesh | Revolved | Thread):
             raise InputError(
-                f"piece of a compound is a {type(self.shape).__name__}; allowed are Box, Sphere, Capsule, Cylinder, Mesh, "
-                "Revolved and Thread."
+                f"piece of a compound is a {type(self.shape).__name__}; allowed are Box, Sphere, Capsule, Cylinder, Cone, "
+                "Mesh, Revolved and Thread."
             )
         for field in ("position", "rotation"):
             value = np.asarray(getattr(self, field), dtype=np.float64)
@@ -134,11 +134,20 @@ def mass_properties(shape: Shape | Compound) -> tuple[float, np.ndarray, np.ndar
         return _sum_of_pieces(shape)
     if isinstance(shape, Mesh):
         return solid_mass_properties(make_trimesh(shape.points, shape.triangles, name=shape.name, source=""), 1.0)
+    if isinstance(shape, Cone):
+        return revolved_mass_properties(_outline(shape))
     if isinstance(shape, Revolved):
         return revolved_mass_properties(padded_outline(shape.points, shape.padding, _MASS_ARCS))
     if isinstance(shape, Thread):
         return _mass_of_thread(shape)
     raise InputError(f"a {type(shape).__name__} has no mass properties.")
+
+
+def _outline(cone: Cone) -> np.ndarray:
+    """Radius and z, (n, 2) m, of the outline of a cone in the half plane, counter-clockwise."""
+    h = cone.half_length
+    points = [(0.0, -h), (cone.radius, -h), (cone.top, h)]
+    return np.array(points if cone.top == 0.0 else [*points, (0.0, h)])
 
 
 def _mass_of_thread(shape: Thread) -> tuple[float, np.ndarray, np.ndarray]:
@@ -207,6 +216,8 @@ def visual(shape: Shape | Compound, translation: np.ndarray, rotation: np.ndarra
         surface = sphere_triangles(shape.radius)
     elif isinstance(shape, Cylinder):
         surface = cylinder_triangles(shape.radius, 2.0 * shape.half_length)
+    elif isinstance(shape, Cone):
+        surface = revolved_triangles(_outline(shape))
     elif isinstance(shape, Capsule):
         surface = capsule_triangles(shape.radius, 2.0 * shape.half_length)
     elif isinstance(shape, Mesh):
@@ -228,13 +239,13 @@ def visual(shape: Shape | Compound, translation: np.ndarray, rotation: np.ndarra
 def close_points(shape: Shape) -> tuple[np.ndarray, np.ndarray]:
     """Points (k, 3), m, and radii (k,), m, by which the depth of a shape in others is measured: its features, and more between.
 
-    These are a lattice on a box, points along a capsule and a cylinder, so that boxes whose faces lie flush are seen too.
+    These are a lattice on a box, points along a capsule, a cylinder and a cone, so that boxes whose faces lie flush are seen too.
     """
     points, radii = shape.features()
-    if isinstance(shape, Box | Capsule | Cylinder):
+    if isinstance(shape, Box | Capsule | Cylinder | Cone):
         more, radius = shape.features(_BETWEEN)
         points, radii = np.concatenate([points, more]), np.concatenate([radii, radius])
-    if isinstance(shape, Cylinder):
+    if isinstance(shape, Cylinder | Cone):
         axis = np.zeros((2 + _BETWEEN, 3))
         axis[:, 2] = np.linspace(-shape.half_length, shape.half_length, 2 + _BETWEEN)
         points, radii = np.concatenate([points, axis]), np.concatenate([radii, np.zeros(len(axis))])

@@ -184,7 +184,7 @@ class BodyCalls(SceneContents):
         name : str
             Name in outputs.
         shape : Shape or Compound
-            Contact shape: Box, Sphere, Capsule, Cylinder, Mesh, Revolved, Thread, or several of them as one,
+            Contact shape: Box, Sphere, Capsule, Cylinder, Cone, Mesh, Revolved, Thread, or several of them as one,
             fs.Compound.
         density, mass : float, kg/m^3 and kg
             One of the two; the inertia is that of the homogeneous shape either way.
