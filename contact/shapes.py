@@ -287,7 +287,7 @@ class Mesh:
         return grids[padding]
 
 
-Shape = Plane | Box | Sphere | Capsule | Cylinder | Cone | Mesh | Revolved | Thread
+Shape = Plane | Box | Sphere | Capsule | Cylinder | Mesh | Revolved | Thread | Cone
 
 
 @dataclass(frozen=True, eq=False, init=False)

@@ -217,7 +217,7 @@ def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "            elif isinstance(shape, Sphere):\n                self.kind[s]",
         "            elif isinstance(shape, Post):\n                self.kind[s], self.size[s, 0] = kernels.POST, shape.radius\n",
     )
-    put(kernels, "PLANE, BOX, SPHERE", "POST = 8\n")
+    put(kernels, "PLANE, BOX, SPHERE", "POST = 9\n")
     put(kernels, "@njit(cache=True, inner=True)\ndef shape_distance(", DISTANCE)
     put(kernels, "    if k == SPHERE:\n        return", "    if k == POST:\n        return post_distance(x, y, z, size[s, 0])\n")
     solids = root / "femsim/model/solids.py"
