@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import pytest
@@ -10,8 +10,9 @@ from pendulums import PENDULUMS, paths
 from slow_twins import link_velocity, moved_pose, random_frame, rotation_rate
 
 from femsim.base.rotations import quaternion_from_vector, quaternion_to_matrix
-from femsim.model.bodies.articulated import ArticulatedBody, JointDrive, Link
+from femsim.model.bodies.articulated import ArticulatedBody, Link
 from femsim.model.bodies.body import StepSettings
+from femsim.model.bodies.tree_joints import Motor
 
 NO_GRAVITY = np.zeros(3)
 G = np.array([0.4, -0.3, -9.81])
@@ -24,14 +25,22 @@ def random_inertia(rng: np.random.Generator, mass: float) -> np.ndarray:
     return mass / 6 * sum(p @ p * np.eye(3) - np.outer(p, p) for p in x)
 
 
-def body_of(rng: np.random.Generator, joints: int, **options: object) -> ArticulatedBody:
+def body_of(rng: np.random.Generator, joints: int, damping: Sequence[float] = (), **options: object) -> ArticulatedBody:
     """A base with prismatic links in random directions, at a random pose and with random velocities."""
+    damping = damping or [0.0] * joints
     links = [Link("base", 1.3, random_inertia(rng, 1.3), np.zeros(3))]
     for k in range(joints):
         axis = rng.standard_normal(3)
         mass = 0.2 + 0.1 * k
         links.append(
-            Link(f"finger{k}", mass, random_inertia(rng, mass), 0.1 * rng.standard_normal(3), axis / np.linalg.norm(axis))
+            Link(
+                f"finger{k}",
+                mass,
+                random_inertia(rng, mass),
+                0.1 * rng.standard_normal(3),
+                axis / np.linalg.norm(axis),
+                damping[k],
+            )
         )
     return ArticulatedBody(
         "gripper",
@@ -105,13 +114,18 @@ def test_link_jacobian_against_central_differences(joints: int, seed: int) -> No
         np.testing.assert_allclose(S, numeric, atol=1e-8)
 
 
+def weights(body: ArticulatedBody) -> Iterator[tuple[float, np.ndarray]]:
+    """Mass and inertia of each link."""
+    return zip(body.tree.mass, body.tree.inertia, strict=True)
+
+
 def mass_matrix(body: ArticulatedBody, q: np.ndarray) -> np.ndarray:
     """Sum over links of S^T diag(m, R I R^T) S with S by central differences."""
     M = np.zeros((body.n_v, body.n_v))
-    for k, link in enumerate(body.links):
+    for k, (mass, inertia) in enumerate(weights(body)):
         S = np.column_stack([link_velocity(body.link_pose, q, k, e) for e in np.eye(body.n_v)])
         R = body.link_pose(q, k)[0]
-        M += link.mass * S[:3].T @ S[:3] + S[3:].T @ (R @ link.inertia @ R.T) @ S[3:]
+        M += mass * S[:3].T @ S[:3] + S[3:].T @ (R @ inertia @ R.T) @ S[3:]
     return M
 
 
@@ -131,9 +145,9 @@ def test_mass_matrix_is_the_sum_of_the_links(joints: int, theta: float) -> None:
     for _ in range(5):
         v = rng.standard_normal(body.n_v)
         energy = 0.0
-        for k, link in enumerate(body.links):
+        for k, (mass, inertia) in enumerate(weights(body)):
             twist, R = link_velocity(body.link_pose, q, k, v), body.link_pose(q, k)[0]
-            energy += 0.5 * link.mass * twist[:3] @ twist[:3] + 0.5 * twist[3:] @ R @ link.inertia @ R.T @ twist[3:]
+            energy += 0.5 * mass * twist[:3] @ twist[:3] + 0.5 * twist[3:] @ R @ inertia @ R.T @ twist[3:]
         assert body.kinetic_energy(q, v) == pytest.approx(energy, rel=1e-8)
         assert 0.005 * theta * v @ A @ v == pytest.approx(energy, rel=1e-8)
     assert body.elastic_energy(q) == 0.0
@@ -144,11 +158,11 @@ def test_momenta_are_those_of_the_links(joints: int) -> None:
     body = body_of(np.random.default_rng(5), joints)
     q, v = body.initial_q(), np.random.default_rng(6).standard_normal(body.n_v)
     linear, angular = np.zeros(3), np.zeros(3)
-    for k, link in enumerate(body.links):
+    for k, (mass, inertia) in enumerate(weights(body)):
         twist = link_velocity(body.link_pose, q, k, v)
         R, centre = body.link_pose(q, k)
-        linear += link.mass * twist[:3]
-        angular += link.mass * np.cross(centre, twist[:3]) + R @ link.inertia @ R.T @ twist[3:]
+        linear += mass * twist[:3]
+        angular += mass * np.cross(centre, twist[:3]) + R @ inertia @ R.T @ twist[3:]
     np.testing.assert_allclose(body.momentum(q, v), linear, atol=1e-8)
     np.testing.assert_allclose(body.angular_momentum(q, v), angular, atol=1e-8)
 
@@ -167,15 +181,15 @@ def test_b_holds_inertia_coriolis_and_gravity(joints: int, theta: float) -> None
     A, b, external = assembled(body, q, v, StepSettings(dt, theta, G))
     h = 1e-6
     bias, gravity = np.zeros(body.n_v), np.zeros(body.n_v)
-    for k, link in enumerate(body.links):
+    for k, (mass, inertia) in enumerate(weights(body)):
         S = body.link_jacobian(q, k)
         rates = []
         for s in (h, -h):
             p = moved_pose(q, s * v)
             twist, R = body.link_jacobian(p, k) @ v, body.link_pose(p, k)[0]
-            rates.append(np.concatenate([link.mass * twist[:3], R @ link.inertia @ R.T @ twist[3:]]))
+            rates.append(np.concatenate([mass * twist[:3], R @ inertia @ R.T @ twist[3:]]))
         bias += S.T @ ((rates[0] - rates[1]) / (2 * h))
-        gravity += link.mass * S[:3].T @ G
+        gravity += mass * S[:3].T @ G
     assert np.linalg.norm(bias) > 0.05
     np.testing.assert_allclose(external, gravity, atol=1e-12)
     # without joint drives A is M/(theta dt)
@@ -253,8 +267,8 @@ def test_momenta_of_a_spinning_gripper_drift_only_with_the_step() -> None:
     errors = []
     for steps in (100, 200, 400):
         rng = np.random.default_rng(9)
-        drives = [JointDrive(force=lambda t: 0.3), JointDrive(position=lambda t: 0.02 * t, stiffness=50.0, damping=2.0)]
-        body = body_of(rng, 2, drives=drives)
+        motors = [Motor(effort=lambda t: 0.3), Motor(position=lambda t: 0.02 * t, stiffness=50.0, damping=2.0)]
+        body = body_of(rng, 2, motors=motors)
         q0, v0 = body.initial_q(), body.initial_v()
         q, v = march(body, StepSettings(0.5 / steps, 0.5, NO_GRAVITY), steps)
         assert abs(q[7] - q0[7]) > 0.02  # the fingers do move
@@ -309,74 +323,88 @@ def test_a_turning_rate_is_that_of_the_rotation() -> None:
 STEP = StepSettings(0.01, 0.75, NO_GRAVITY)
 
 
+def at_joint(motor: Motor, s: float, rate: float, t: float, **joint: object) -> tuple[float, float]:
+    """Force of a finger at position s (m) with a speed (m/s), and its damping in A: the drive is ``force - damping v_hat``."""
+    finger = Link("finger", 0.5, 0.01 * np.eye(3), np.zeros(3), np.array([0, 0, 1.0]), **joint)  # type: ignore[arg-type]
+    zero = np.zeros(3)
+    body = ArticulatedBody(
+        "g", [Link("base", 1.0, np.eye(3), zero), finger], position=zero, quaternion=np.array([1.0, 0, 0, 0]), velocity=zero,
+        angular_velocity=zero, joint_positions=np.array([s]), motors=[motor],
+    )  # fmt: skip
+    v = np.zeros(7)
+    v[6] = rate
+    A, b, external = assembled(body, body.initial_q(), v, STEP, t)
+    mass = 0.5 / (STEP.theta * STEP.dt)
+    assert b[6] == pytest.approx(mass * rate + external[6], rel=1e-14, abs=1e-14)
+    return external[6], A[6, 6] - mass
+
+
+def near(force: float, damping: float) -> tuple[object, object]:
+    return pytest.approx(force, rel=1e-12, abs=1e-12), pytest.approx(damping, rel=1e-12, abs=1e-12)
+
+
 def test_a_free_joint_has_no_force() -> None:
-    assert JointDrive().linearised(0.3, -2.0, 1.0, STEP) == (0.0, 0.0)
+    assert at_joint(Motor(), 0.3, -2.0, 1.0) == (0.0, 0.0)
 
 
 def test_friction_of_the_joint_is_damping() -> None:
-    assert JointDrive(friction_damping=3.0).linearised(0.3, -2.0, 1.0, STEP) == (0.0, 3.0)
+    assert at_joint(Motor(), 0.3, -2.0, 1.0, damping=3.0) == near(0.0, 3.0)
 
 
 def test_a_force_acts_at_theta_dt() -> None:
-    force, damping = JointDrive(force=lambda t: 10.0 * t, friction_damping=2.0).linearised(0.0, 5.0, 1.0, STEP)
-    assert (force, damping) == (pytest.approx(10.075), 2.0)
+    assert at_joint(Motor(effort=lambda t: 10.0 * t), 0.0, 5.0, 1.0, damping=2.0) == near(10.075, 2.0)
 
 
 def test_a_servo_is_an_implicit_spring_and_damper() -> None:
     """k (target - s - theta dt v) + d (target rate - v), with the target at theta dt."""
     k, d, s, t = 400.0, 6.0, 0.02, 1.0
-    drive = JointDrive(position=lambda t: 0.03 * t, stiffness=k, damping=d, friction_damping=1.5)
-    force, damping = drive.linearised(s, 0.0, t, STEP)
-    assert force == pytest.approx(k * (0.030225 - s) + d * 0.03, rel=1e-12)
-    assert damping == pytest.approx(k * 0.75 * 0.01 + d + 1.5, rel=1e-14)
+    motor = Motor(position=lambda t: 0.03 * t, stiffness=k, damping=d)
+    assert at_joint(motor, s, 0.7, t, damping=1.5) == near(k * (0.030225 - s) + d * 0.03, k * 0.75 * 0.01 + d + 1.5)
 
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 def test_a_servo_saturates_at_its_largest_force(sign: float) -> None:
-    """Beyond max_force it pushes with that force and is no spring any more; the last speed decides."""
-    drive = JointDrive(position=lambda t: sign * 0.1, stiffness=400.0, damping=6.0, max_force=30.0, friction_damping=1.5)
-    assert drive.linearised(0.0, 0.0, 0.0, STEP) == (sign * 30.0, 1.5)
-    force, damping = drive.linearised(0.0, sign * 2.0, 0.0, STEP)  # 40 - (3 + 6) 2 = 22 N
-    assert force == pytest.approx(sign * 40.0) and damping == pytest.approx(400 * 0.0075 + 6.0 + 1.5)
-    assert drive.linearised(0.0, sign * 1.0, 0.0, STEP) == (sign * 30.0, 1.5)  # 31 N
-    force, damping = drive.linearised(0.0, sign * 1.2, 0.0, STEP)  # 29.2 N
-    assert damping == pytest.approx(10.5)
+    """Beyond its limit it pushes with that force and is no spring any more; the last speed decides."""
+    motor = Motor(position=lambda t: sign * 0.1, stiffness=400.0, damping=6.0, max_effort=30.0)
+    assert at_joint(motor, 0.0, 0.0, 0.0, damping=1.5) == near(sign * 30.0, 1.5)
+    # 40 - (3 + 6) 2 = 22 N
+    assert at_joint(motor, 0.0, sign * 2.0, 0.0, damping=1.5) == near(sign * 40.0, 400 * 0.0075 + 6.0 + 1.5)
+    assert at_joint(motor, 0.0, sign * 1.0, 0.0, damping=1.5) == near(sign * 30.0, 1.5)  # 31 N
+    assert at_joint(motor, 0.0, sign * 1.2, 0.0, damping=1.5)[1] == pytest.approx(10.5)  # 29.2 N
 
 
 def test_force_and_servo_add_up() -> None:
-    both = JointDrive(force=lambda t: 2.0, position=lambda t: 0.1, stiffness=100.0, damping=0.0)
-    assert both.linearised(0.0, 0.0, 0.0, STEP) == (pytest.approx(12.0), pytest.approx(0.75))
+    assert at_joint(Motor(effort=lambda t: 2.0, position=lambda t: 0.1, stiffness=100.0), 0.0, 0.0, 0.0) == near(12.0, 0.75)
 
 
+@pytest.mark.parametrize("rate", [0.0, 0.8])
 @pytest.mark.parametrize(
     ("s", "force", "damping"),
     [(-0.03, 1e4 * 0.01, 75.0), (-0.02, 0.0, 0.0), (0.0, 0.0, 0.0), (0.05, 0.0, 0.0), (0.06, -1e4 * 0.01, 75.0)],
 )
-def test_stops_push_back_outside_the_range(s: float, force: float, damping: float) -> None:
-    drive = JointDrive(limits=(-0.02, 0.05), stop_stiffness=1e4)
-    found = drive.linearised(s, 0.0, 0.0, STEP)
-    assert found[0] == pytest.approx(force, abs=1e-9) and found[1] == pytest.approx(damping)
+def test_stops_push_back_outside_the_range(s: float, force: float, damping: float, rate: float) -> None:
+    assert at_joint(Motor(), s, rate, 0.0, limits=(-0.02, 0.05), stop_stiffness=1e4) == near(force, damping)
+
+
+def test_a_stop_holds_against_a_motor_at_its_limit() -> None:
+    motor = Motor(position=lambda t: 1.0, stiffness=400.0, damping=6.0, max_effort=30.0)
+    assert at_joint(motor, 0.06, 0.0, 0.0, limits=(-0.02, 0.05), stop_stiffness=1e4) == near(30.0 - 100.0, 75.0)
 
 
 def test_drives_enter_a_and_b_of_their_joint_alone() -> None:
-    drives = [
-        JointDrive(force=lambda t: 3.0, friction_damping=2.0),
-        JointDrive(position=lambda t: 0.2, stiffness=50.0, damping=4.0),
-    ]
-    rng = np.random.default_rng(14)
-    body = body_of(rng, 2, drives=drives)
+    motors = [Motor(effort=lambda t: 3.0), Motor(position=lambda t: 0.2, stiffness=50.0, damping=4.0)]
+    body = body_of(np.random.default_rng(14), 2, [2.0, 0.0], motors=motors)
     q, v = body.initial_q(), body.initial_v()
     A, b, external = assembled(body, q, v, STEP)
-    body.drives = [JointDrive(), JointDrive()]
-    A_free, b_free, _ = assembled(body, q, v, STEP)
-    servo, damping = drives[1].linearised(q[8], v[7], 0.0, STEP)
+    A_free, b_free, _ = assembled(body_of(np.random.default_rng(14), 2), q, v, STEP)
+    servo, damping = at_joint(motors[1], q[8], v[7], 0.0)
     np.testing.assert_allclose(A - A_free, np.diag([0] * 6 + [2.0, damping]), atol=1e-11)
     np.testing.assert_allclose(b - b_free, [0] * 6 + [3.0, servo], atol=1e-11)
     np.testing.assert_allclose(external, [0] * 6 + [3.0, servo], atol=1e-14)
 
 
 def test_damping_power() -> None:
-    body = body_of(np.random.default_rng(15), 2, drives=[JointDrive(friction_damping=2.0), JointDrive(friction_damping=5.0)])
+    body = body_of(np.random.default_rng(15), 2, [2.0, 5.0])
     assembled(body, body.initial_q(), body.initial_v(), STEP)
     vh = np.array([9.0, 9, 9, 9, 9, 9, 0.5, -2.0])
     assert body.damping_power(vh) == pytest.approx(2.0 * 0.25 + 5.0 * 4.0)
@@ -388,10 +416,10 @@ def test_a_servo_holds_its_target_against_gravity() -> None:
         Link("base", 1e9, 1e9 * np.eye(3), np.zeros(3)),
         Link("finger", 0.5, 0.01 * np.eye(3), np.zeros(3), np.array([0, 0, 1.0])),
     ]
-    drive = JointDrive(position=lambda t: 0.1, stiffness=1e3, damping=50.0)
+    motor = Motor(position=lambda t: 0.1, stiffness=1e3, damping=50.0)
     body = ArticulatedBody(
         "g", links, position=np.zeros(3), quaternion=np.array([1.0, 0, 0, 0]), velocity=np.zeros(3), angular_velocity=np.zeros(3),
-        drives=[drive], load=lambda t: (np.array([0, 0, 9.81 * 1e9]), np.zeros(3)),
+        motors=[motor], load=lambda t: (np.array([0, 0, 9.81 * 1e9]), np.zeros(3)),
     )  # fmt: skip
     q, v = march(body, StepSettings(0.01, 1.0, np.array([0, 0, -9.81])), 300)
     assert q[7] == pytest.approx(0.1 - 0.5 * 9.81 / 1e3, abs=1e-7) and abs(v[6]) < 1e-6

@@ -10,7 +10,7 @@ from contact import make_problem
 from contact.nodalize import body_blocks
 from contact.solvers import make_solver
 from femsim.base.rotations import quaternion_conjugate, quaternion_from_vector, quaternion_multiply, vector_from_quaternion
-from femsim.model.bodies.articulated import ArticulatedBody, JointDrive, Link
+from femsim.model.bodies.articulated import ArticulatedBody, Link
 from femsim.model.bodies.body import StepSettings
 from femsim.model.bodies.corotational import CorotationalBody
 from femsim.model.bodies.rod import Rod
@@ -32,11 +32,11 @@ def gripper() -> ArticulatedBody:
     links = [
         Link("base", 0.8, np.diag([1e-3, 2e-3, 3e-3]), np.zeros(3)),
         Link("left", 0.1, 1e-4 * np.eye(3), np.array([0.05, 0.0, 0.02]), along),
-        Link("right", 0.15, 2e-4 * np.eye(3), np.array([-0.05, 0.0, 0.02]), -along),
+        Link("right", 0.15, 2e-4 * np.eye(3), np.array([-0.05, 0.0, 0.02]), -along, damping=1.0),
     ]
     return ArticulatedBody(
         "gripper", links, position=np.array([0.0, 0.01, -0.03]), quaternion=quaternion_from_vector(np.array([0.2, -0.5, 0.1])),
-        velocity=np.zeros(3), angular_velocity=np.zeros(3), drives=[JointDrive(), JointDrive(friction_damping=1.0)],
+        velocity=np.zeros(3), angular_velocity=np.zeros(3),
     )  # fmt: skip
 
 

@@ -1,7 +1,7 @@
 """What keeps the step of a small scene short, against plain twins: compressed rows, following contacts, bounds of speeds, sizes.
 
 Kernels with their twins here: ``pick_contacts``, ``follow`` (``turn_frames`` is in test_middle), ``fastest``, ``find_below``,
-``place_links``, ``turn_by_cayley``, and those of ``residual_kernels``.
+``move`` by Cayley's map, and those of ``residual_kernels``.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from contact.linear import DenseCholesky
 from contact.metrics import residuals
 from contact.solvers import make_solver
 from femsim.base.rotations import quaternion_to_matrix
-from femsim.model.bodies.rigid_kernels import Links, Placed, place_links, turn_by_cayley
+from femsim.model.bodies.articulated import ArticulatedBody, Link
+from femsim.model.bodies.tree_kernels import move
 from femsim.step import residual_kernels
 from femsim.step.point_rows_kernels import Pairs, Placing, RigidParts, fastest, follow
 from femsim.step.stepper import Stepper
@@ -142,14 +143,15 @@ def test_links_on_a_base_have_the_mass_matrix_of_their_jacobians() -> None:
     rng = np.random.default_rng(6)
     mass, offset, axis = rng.uniform(0.5, 2.0, 3), rng.standard_normal((3, 3)), rng.standard_normal((3, 3))
     offset[0] = axis[0] = 0.0
-    root = rng.standard_normal((3, 3))
+    roots = rng.standard_normal((3, 3, 3))
+    inertia = roots @ roots.transpose(0, 2, 1)
+    links = [Link(f"l{k}", mass[k], inertia[k], offset[k], axis[k] if k else None) for k in range(3)]
     q = rng.standard_normal(9)
     q[3:7] /= np.linalg.norm(q[3:7])
-    out = Placed(*np.empty((1, 3, 3)), *np.empty((3, 3, 3)), *np.empty((1, 3, 3)), np.zeros((8, 8)))
-    place_links(Links(mass, offset, axis, root @ root.T), q, out)
-    R, M = quaternion_to_matrix(q[3:7]), np.zeros((8, 8))
-    M[3:6, 3:6] = R @ root @ root.T @ R.T
-    np.testing.assert_allclose(out.inertia, M[3:6, 3:6], atol=1e-14)
+    zero = np.zeros(3)
+    body = ArticulatedBody("b", links, position=zero, quaternion=q[3:7], velocity=zero, angular_velocity=zero)
+    R, M, found = quaternion_to_matrix(q[3:7]), np.zeros((8, 8)), body.mass_matrix(q)
+    M[3:6, 3:6] = R @ inertia.sum(axis=0) @ R.T
     for k in range(3):
         lever = R @ (offset[k] + (axis[k] * q[6 + k] if k else 0.0))
         S = np.hstack([np.eye(3), np.zeros((3, 5))])
@@ -157,19 +159,25 @@ def test_links_on_a_base_have_the_mass_matrix_of_their_jacobians() -> None:
         if k:
             S[:, 5 + k] = R @ axis[k]
         M += mass[k] * S.T @ S
-        np.testing.assert_allclose(out.lever[k], lever, atol=1e-14)
-        np.testing.assert_allclose(out.arm[k], np.cross(lever, R @ axis[k]), atol=1e-14)
-    np.testing.assert_allclose(out.rotation, R, atol=1e-15)
-    np.testing.assert_allclose(out.M, M, atol=1e-13)
-    np.testing.assert_array_equal(out.M, out.M.T)
+        turn, centre = body.link_pose(q, k)
+        np.testing.assert_allclose(centre, q[:3] + lever, atol=1e-14)
+        np.testing.assert_allclose(turn, R, atol=1e-15)
+        np.testing.assert_array_equal(body.link_lever(q, k, centre), centre - q[:3])  # no joint turns it
+    np.testing.assert_allclose(found, M, atol=1e-13)
+    np.testing.assert_array_equal(found, found.T)
 
 
 def test_cayleys_turn_is_that_of_the_plain_formula() -> None:
     rng = np.random.default_rng(7)
+    zero = np.zeros(3)
     for _ in range(5):
-        q, turn, out = rng.standard_normal(4), rng.standard_normal(3), np.empty(4)
-        turn_by_cayley(q, turn, out)
-        np.testing.assert_allclose(out, rotate_by_cayley(q, turn), rtol=1e-14)
+        q, turn = rng.standard_normal(7), rng.standard_normal(3)
+        q[3:] /= np.linalg.norm(q[3:])
+        body = ArticulatedBody("b", [Link("b", 1.0, np.eye(3), zero)], position=zero, quaternion=q[3:], velocity=zero,
+                               angular_velocity=zero)  # fmt: skip
+        out = q.copy()
+        move(body.tree, q, np.concatenate([zero, turn]), 1.0, True, out)
+        np.testing.assert_allclose(out[3:], rotate_by_cayley(q[3:], turn), rtol=1e-13)
 
 
 def test_sizes_of_what_the_equations_lack() -> None:

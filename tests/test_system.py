@@ -7,9 +7,10 @@ import pytest
 
 from contact import Group
 from femsim.base.rotations import quaternion_from_vector
-from femsim.model.bodies.articulated import ArticulatedBody, JointDrive, Link
+from femsim.model.bodies.articulated import ArticulatedBody, Link
 from femsim.model.bodies.body import StepSettings
 from femsim.model.bodies.corotational import CorotationalBody
+from femsim.model.bodies.tree_joints import Motor
 from femsim.step.state import State
 from femsim.step.system import System
 from materials import Elastic
@@ -29,7 +30,7 @@ def make_bodies() -> tuple[CorotationalBody, ArticulatedBody, ArticulatedBody]:
     links = [
         Link("base", 0.8, np.diag([1e-3, 2e-3, 3e-3]), np.zeros(3)),
         Link("left", 0.1, 1e-4 * np.eye(3), np.array([0.05, 0.0, 0.1]), along),
-        Link("right", 0.15, 2e-4 * np.eye(3), np.array([-0.05, 0.0, 0.1]), -along),
+        Link("right", 0.15, 2e-4 * np.eye(3), np.array([-0.05, 0.0, 0.1]), -along, damping=1.0),
     ]
     gripper = ArticulatedBody(
         "gripper",
@@ -38,7 +39,7 @@ def make_bodies() -> tuple[CorotationalBody, ArticulatedBody, ArticulatedBody]:
         quaternion=quaternion_from_vector(np.array([0.2, -0.5, 0.1])),
         velocity=np.array([0.0, 0.1, 0.3]),
         angular_velocity=np.array([1.0, -2.0, 0.5]),
-        drives=[JointDrive(force=lambda t: 2.0), JointDrive(friction_damping=1.0)],
+        motors=[Motor(effort=lambda t: 2.0), Motor()],
     )
     rigid = ArticulatedBody(
         "rigid",

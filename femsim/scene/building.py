@@ -17,7 +17,7 @@ import numpy as np
 from contact import Box, Mesh, Plane, Shape
 from femsim.base.errors import InputError, did_you_mean, meant
 from femsim.base.rotations import quaternion_from_vector, quaternion_to_matrix
-from femsim.model.bodies.articulated import ArticulatedBody, JointDrive, Link
+from femsim.model.bodies.articulated import ArticulatedBody, Link
 from femsim.model.bodies.body import Body, check_body
 from femsim.model.bodies.rod import Rod
 from femsim.model.bodies.rod_end import RodEnd, RodEndKind
@@ -273,14 +273,13 @@ def add_gripper(
     parts = [Part(name, index, 0, surface, shapes, visual(visible, np.zeros(3), np.eye(3)))]
     for k, finger in enumerate(fingers):
         link, part = _finger(f"{name}.{finger.name}", finger, index, k + 1, surface)
-        links.append(link)
+        links.append(replace(link, damping=joint_damping, limits=joint_limits))
         parts.append(part)
     body = ArticulatedBody(
         name, links,
         position=vector(f"position of {name}", position),
         quaternion=quaternion_from_vector(_turn(scene, name, rotation)),
         velocity=np.zeros(3), angular_velocity=np.zeros(3),
-        drives=[JointDrive(friction_damping=joint_damping, limits=joint_limits) for _ in fingers],
     )  # fmt: skip
     scene.bodies.append(body)
     scene.parts += parts

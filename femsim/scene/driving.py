@@ -166,6 +166,8 @@ def drive_fingers(
     if not chosen:
         raise InputError(f"drive of {body.name}: force and position drive fingers; say fingers=True or name some of {names}.")
     servo = _servo(body.name, {"stiffness": stiffness, "damping": damping, "max_force": max_force})
+    if position is None:  # they are those of a servo, which pulls to a position
+        servo = {}
     for finger in chosen:
         name = f"{body.name}.{finger}"
         closing = None if force is None else scene.command(name, force, "closing force", "N")

@@ -352,7 +352,7 @@ class Body(Protocol):
         ...
 
     def drive_joint(self, name: str, drive: Mapping[str, Any]) -> None:
-        """Set how a joint is driven: fields of :class:`femsim.model.bodies.articulated.JointDrive`."""
+        """Set how a joint is driven: fields of :class:`femsim.model.bodies.tree_joints.Motor`."""
         ...
 
     def link_pose(self, q: np.ndarray, link: int) -> tuple[np.ndarray, np.ndarray]:

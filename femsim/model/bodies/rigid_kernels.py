@@ -1,9 +1,8 @@
-"""Kernels of bodies of rigid links: their mass matrix, the velocity of their base, and the free rotation of a rigid body."""
+"""Kernels of bodies of rigid links: the velocity of their base, and the free rotation of a rigid body."""
 
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 
@@ -11,91 +10,6 @@ from contact.compiled import njit
 from femsim.model.bodies.rotation_kernels import Vector, cross, dot, scaled, times_vector
 
 _MOST_PASSES = 60
-
-
-class Links(NamedTuple):
-    """Links that slide on a base, which is the first.
-
-    Attributes
-    ----------
-    mass : ndarray, (links,), kg
-        Their masses.
-    offset, axis : ndarray, (links, 3), m and 1
-        From the base's centre of mass to theirs where joints are at 0, and joint directions (zero for the base), by the base.
-    inertia : ndarray, (3, 3), kg m^2
-        Sum of their inertias about their own centres of mass.
-    """
-
-    mass: np.ndarray
-    offset: np.ndarray
-    axis: np.ndarray
-    inertia: np.ndarray
-
-
-class Placed(NamedTuple):
-    """What :func:`place_links` fills; the attributes are those of ``femsim.model.bodies.articulated._Configuration``."""
-
-    rotation: np.ndarray
-    lever: np.ndarray
-    axis: np.ndarray
-    arm: np.ndarray
-    inertia: np.ndarray
-    M: np.ndarray
-
-
-@njit(cache=True)
-def place_links(links: Links, q: np.ndarray, out: Placed) -> None:
-    """Fill rotation, levers and mass matrix of the coordinates q (7 + joints,) of a body; the mass matrix must be 0."""
-    w, x, y, z = q[3], q[4], q[5], q[6]
-    R, M = out.rotation, out.M
-    R[0, 0], R[0, 1], R[0, 2] = 1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)
-    R[1, 0], R[1, 1], R[1, 2] = 2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)
-    R[2, 0], R[2, 1], R[2, 2] = 2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)
-    for r in range(3):
-        for c in range(r + 1):
-            total = 0.0
-            for i in range(3):
-                for j in range(3):
-                    total += R[r, i] * links.inertia[i, j] * R[c, j]
-            out.inertia[r, c] = out.inertia[c, r] = M[3 + r, 3 + c] = M[3 + c, 3 + r] = total
-    for k in range(links.mass.shape[0]):
-        mass, row = links.mass[k], 5 + k
-        for r in range(3):
-            axis, offset = links.axis, links.offset
-            out.axis[k, r] = R[r, 0] * axis[k, 0] + R[r, 1] * axis[k, 1] + R[r, 2] * axis[k, 2]
-            out.lever[k, r] = R[r, 0] * offset[k, 0] + R[r, 1] * offset[k, 1] + R[r, 2] * offset[k, 2]
-            if k > 0:
-                out.lever[k, r] += out.axis[k, r] * q[6 + k]
-        p, a = (out.lever[k, 0], out.lever[k, 1], out.lever[k, 2]), (out.axis[k, 0], out.axis[k, 1], out.axis[k, 2])
-        arm = cross(p, a)
-        square, along = dot(p, p), dot(a, a)
-        M[0, 4] += mass * p[2]
-        M[0, 5] -= mass * p[1]
-        M[1, 5] += mass * p[0]
-        for r in range(3):
-            out.arm[k, r] = arm[r]
-            M[r, r] += mass
-            for c in range(3):
-                M[3 + r, 3 + c] += mass * ((square if r == c else 0.0) - p[r] * p[c])
-            if k > 0:
-                M[row, r] = M[r, row] = mass * a[r]
-                M[row, 3 + r] = M[3 + r, row] = mass * arm[r]
-        if k > 0:
-            M[row, row] = mass * along
-    M[1, 3], M[2, 3], M[2, 4] = -M[0, 4], -M[0, 5], -M[1, 5]
-    M[4, 0], M[5, 0], M[5, 1] = M[0, 4], M[0, 5], M[1, 5]
-    M[3, 1], M[3, 2], M[4, 2] = M[1, 3], M[2, 3], M[2, 4]
-
-
-@njit(cache=True)
-def turn_by_cayley(q: np.ndarray, r: np.ndarray, out: np.ndarray) -> None:
-    """Fill the unit quaternion q (4,) turned by Cayley's map of a vector (3,), world frame: (1 + r/2) q, normalised."""
-    w0, x0, y0, z0 = 1.0, 0.5 * r[0], 0.5 * r[1], 0.5 * r[2]
-    w1, x1, y1, z1 = q[0], q[1], q[2], q[3]
-    w, x = w0 * w1 - x0 * x1 - y0 * y1 - z0 * z1, w0 * x1 + x0 * w1 + y0 * z1 - z0 * y1
-    y, z = w0 * y1 - x0 * z1 + y0 * w1 + z0 * x1, w0 * z1 + x0 * y1 - y0 * x1 + z0 * w1
-    size = math.sqrt(w * w + x * x + y * y + z * z)
-    out[0], out[1], out[2], out[3] = w / size, x / size, y / size, z / size
 
 
 @njit(cache=True)

@@ -3,35 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from femsim.base.errors import InputError, did_you_mean
-from femsim.base.rotations import quaternion_from_matrix
 from femsim.model.bodies import tree_kernels as kernels, tree_step_kernels as step_kernels
-from femsim.model.bodies.body import BodyForces, BodyStep, LinkPlaces, StepSettings, StepStart
+from femsim.model.bodies.body import BodyForces, BodyStep, StepSettings, StepStart
 from femsim.model.bodies.links import LinkedBody
-from femsim.model.bodies.tree_joints import Followed, Motor, TreeJoint
-from femsim.model.bodies.tree_kernels import FIXED, PRISMATIC, REVOLUTE, SPHERICAL, Places, Tree
-from femsim.model.bodies.tree_step_kernels import Ends, Equations, Motors, Start
-from femsim.model.frames import LinkFrame
+from femsim.model.bodies.tree_joints import TreeJoint
+from femsim.model.bodies.tree_kernels import PRISMATIC, REVOLUTE, Tree
+from femsim.model.bodies.tree_step_kernels import Ends, Equations, Start
 
 #: A motion that a joint follows exactly may leave its range by so much, rad or m.
 _BEYOND = 1e-6
 
 
-@dataclass
-class _Configuration:
-    """What the coordinates q alone decide: where the links are, and the mass matrix (n_v, n_v)."""
-
-    q: bytes
-    places: Places
-    M: np.ndarray
-
-
-class TreeBody(LinkedBody[_Configuration]):
+class TreeBody(LinkedBody):
     """Robot: a tree of rigid links joined by revolute, prismatic, spherical and fixed joints.
 
     ``q`` and ``v`` are those of :mod:`femsim.model.bodies.tree_kernels`: six rows of the base, then the joints. A base that
@@ -77,34 +65,14 @@ class TreeBody(LinkedBody[_Configuration]):
         q: np.ndarray,
         v: np.ndarray,
     ) -> None:
-        self.name, self.tree, self.links, self.joints = name, tree, tuple(link_names), tuple(joints)
-        self.above = tuple(above)
-        super().__init__(q.astype(np.float64), v.astype(np.float64))
-        self._mass = float(tree.mass.sum())
-        self._turns = np.array([quaternion_from_matrix(turn) for turn in tree.turn])
-        self._rows = [self._rows_of(k) for k in range(len(self.links))]
-        self._hang_on = [[m for m in range(len(self.links)) if k in self._chain(m)] for k in range(len(self.links))]
-        joints_1 = [joint for joint in self.joints if tree.kind[joint.link] != SPHERICAL]
-        self._scalar = {joint.name: k for k, joint in enumerate(joints_1)}
-        #: rows of v and entries of q of joints of one coordinate, and what drives them
-        self._own_rows = np.array([joint.row for joint in joints_1], dtype=np.int64)
-        self._own_coordinates = np.array([joint.coordinate for joint in joints_1], dtype=np.int64)
-        self.motors = [Motor() for _ in joints_1]
-        self._followed = Followed(self.motors)
-        self._passive = np.zeros(self.n_v)
-        for joint in self.joints:
-            self._passive[joint.row : joint.row + (3 if tree.kind[joint.link] == SPHERICAL else 1)] = joint.damping
-        self._servo = np.zeros((6, len(joints_1)))  # feed, target, pace, stiffness, damping, limit of a step
-        self._servo[5] = np.inf
-        #: joints that follow a motion exactly, by number, their ranges, and their rows of v
+        super().__init__(name, tree, joints, q, v)
+        self.links, self.above = tuple(link_names), tuple(above)
+        #: joints that follow a motion exactly, by number, and their ranges
         self._exact, self._exact_ranges = np.zeros(0, dtype=np.int64), np.zeros((0, 2))
-        self._led = self._own_rows[self._exact]
-        self._conserving = False
-        #: generalized force of motors, and of damping, in the last step; damping of the joints that is implicit in A
-        self.effort, self.damped, self.joint_damping = np.zeros(self.n_v), np.zeros(self.n_v), np.zeros(self.n_v)
+        #: generalized force of motors, and of damping, in the last step
+        self.effort, self.damped = np.zeros(self.n_v), np.zeros(self.n_v)
         #: that of dry friction, written by :class:`femsim.model.joint_friction.JointFriction`
         self.rubbed = np.zeros(self.n_v)
-        self._force = np.zeros(self.n_v)  # of motors, without their damping, of the last linearisation
         #: rate of momentum of the last linearisation, and where it was; mass matrix, rate and place of the last residual
         self._rate_there, self._place = np.zeros(self.n_v), np.zeros(self.n_v)
         self._asked = (np.zeros((self.n_v, self.n_v)), self._rate_there, self._place)
@@ -112,29 +80,9 @@ class TreeBody(LinkedBody[_Configuration]):
         self._slope, self._calmed = np.zeros((self.n_v, self.n_v)), np.zeros(self.n_v)
         self._calmed_to = np.zeros(self.n_v)
         links = len(self.links)
-        self._middle, self._end, self._momenta = kernels.no_places(links), kernels.no_places(links), np.zeros((3, links, 6))
-        self._drives = Motors(self._own_rows, self._own_coordinates, self._servo, self._passive)
-        self._asked_links: tuple[int, ...] = ()
-        self._asked_rows = (self._own_rows[:0],) * 3
+        self._middle, self._end, self._momenta = kernels.no_places(links), kernels.no_places(links), np.zeros((2, links, 6))
 
     # ---- links and joints
-
-    def _chain(self, link: int) -> list[int]:
-        """Links from one down to the base, without the base."""
-        out = []
-        while link > 0:
-            out.append(link)
-            link = int(self.tree.parent[link])
-        return out
-
-    def _rows_of(self, link: int) -> np.ndarray:
-        """Rows of v of the joints that move a link, each once, in order."""
-        return np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *(self._own_rows_of(k) for k in self._chain(link))]))
-
-    def _own_rows_of(self, link: int) -> np.ndarray:
-        """Rows of v of the joint that a link hangs on."""
-        count = {FIXED: 0, SPHERICAL: 3}.get(int(self.tree.kind[link]), 1)
-        return np.arange(count, dtype=np.int64) + self.tree.row[link]
 
     def rows_between(self, a: int, b: int) -> np.ndarray:
         """Rows of v of the joints on the way from one link to another, (k,), each once, in order."""
@@ -162,20 +110,12 @@ class TreeBody(LinkedBody[_Configuration]):
         """Link that hangs on a joint, also a fixed one; -1 for no such joint."""
         return self.above.index(name) if name and name in self.above else -1
 
-    def joint_names(self) -> list[str]:
-        """Names of the joints of one coordinate."""
-        return list(self._scalar)
-
     def drive_joint(self, name: str, drive: Mapping[str, Any]) -> None:
-        """Set what drives a joint: fields of :class:`Motor`; ``force`` and ``max_force`` are its effort."""
-        words = {"force": "effort", "max_force": "max_effort"}
-        own = self._scalar[name]
-        self._servo[:, own] = 0.0, 0.0, 0.0, 0.0, 0.0, np.inf
-        self.motors[own] = replace(Motor(), **{words.get(key, key): value for key, value in drive.items()})
+        """Set what drives a joint, exactly too: fields of :class:`~femsim.model.bodies.tree_joints.Motor`."""
+        super().drive_joint(name, drive)
         self._exact = np.array([k for k, motor in enumerate(self.motors) if motor.exact], dtype=np.int64)
         self._led = self._own_rows[self._exact]
         self._exact_ranges = self.limits()[2][self._exact]
-        self._followed = Followed(self.motors)
 
     def limits(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Rows of v, entries of q, ranges (k, 2), rad or m, and links of the joints of one coordinate."""
@@ -208,106 +148,18 @@ class TreeBody(LinkedBody[_Configuration]):
 
     # ---- places
 
-    @property
-    def mass(self) -> float:
-        """Total mass, kg."""
-        return self._mass
-
-    def _found(self, q: np.ndarray, asked: bytes) -> _Configuration:
-        """Places and mass matrix of coordinates."""
-        places, M = kernels.no_places(len(self.links)), np.empty((self.n_v, self.n_v))
-        kernels.configure(self.tree, q, places, M)
-        return _Configuration(asked, places, M)
-
-    def mass_matrix(self, q: np.ndarray) -> np.ndarray:
-        """Mass matrix (n_v, n_v), with the rotors."""
-        return self._configuration(q).M.copy()
-
     def inverse_dynamics(self, q: np.ndarray, v: np.ndarray, rate: np.ndarray, gravity: np.ndarray) -> np.ndarray:
         """Generalized force (n_v,) for accelerations ``rate`` (n_v,), N m and N; without damping of the joints."""
         out = np.empty(self.n_v)
         kernels.inverse_dynamics(self.tree, self._configuration(q).places, v, rate, gravity, out)
         return out
 
-    def link_pose(self, q: np.ndarray, link: int) -> tuple[np.ndarray, np.ndarray]:
-        """World rotation (3, 3) and centre of mass (3,) of a link."""
-        places = self._configuration(q).places
-        return places.rotation[link].copy(), places.centre[link].copy()
-
-    def link_places(self, q: np.ndarray, links: Sequence[int]) -> LinkPlaces:
-        """Poses, origins, references and screws of links."""
-        places, asked = self._configuration(q).places, tuple(links)
-        if asked != self._asked_links:  # the same ones in every step
-            rows = [self._rows[link] for link in asked]
-            starts = np.concatenate([[0], np.cumsum([len(own) for own in rows])]).astype(np.int64)
-            self._asked_links, self._asked_rows = asked, (np.array(asked), starts, np.concatenate([*rows, starts[:0]]))
-        which, starts, rows_of_all = self._asked_rows
-        k = len(which)
-        rotation, centre, origin, screw = np.empty((k, 3, 3)), np.empty((k, 3)), np.empty((k, 3)), np.empty((len(rows_of_all), 6))
-        kernels.fill_link_places(self.tree, places, which, starts, rows_of_all, rotation, centre, screw)
-        origin[:] = q[:3]
-        return LinkPlaces(rotation, centre, origin, centre, screw)
-
     def frame_pose(self, q: np.ndarray, link: int) -> tuple[np.ndarray, np.ndarray]:
         """World rotation (3, 3) and origin (3,), m, of the frame of a link."""
         places = self._configuration(q).places
         return places.rotation[link].copy(), places.origin[link].copy()
 
-    def link_jacobian(self, q: np.ndarray, link: int) -> np.ndarray:
-        """Jacobian S (6, n_v) of a link: velocity of its centre of mass and its angular velocity."""
-        S = np.empty((6, self.n_v))
-        kernels.fill_jacobian(self.tree, self._configuration(q).places, link, S)
-        return S
-
-    def link_rows(self, link: int) -> np.ndarray:
-        """Rows of v of the joints between the base and a link."""
-        return self._rows[link]
-
-    def link_turn(self, q: np.ndarray, link: int) -> np.ndarray:
-        """Quaternion of a link, (4,)."""
-        out = np.empty(4)
-        kernels.turn_of_link(self.tree, self._turns, q, link, out)
-        return out
-
-    def link_lever(self, q: np.ndarray, link: int, point: np.ndarray) -> np.ndarray:
-        """Arm (3,), m, of a point about the axis of the joint that the link hangs on; of the base about its centre of mass."""
-        places = self._configuration(q).places
-        return np.asarray(point - (places.origin[link] if link else places.centre[0]))
-
-    def hold_frame(self, link: int, pose: np.ndarray, radius: float) -> LinkFrame:
-        """Frame fixed to a link."""
-        return LinkFrame(self, link, pose)
-
-    def link_screws(self, q: np.ndarray, link: int) -> np.ndarray:
-        """Velocity at the base's centre of mass and angular velocity that these rows give to the link, (k, 6)."""
-        rows = self._rows[link]
-        out = np.empty((len(rows), 6))
-        kernels.fill_screws(self.tree, self._configuration(q).places, link, rows, out)
-        return out
-
-    def reference(self, q: np.ndarray, link: int) -> np.ndarray:
-        """Centre of mass of the link."""
-        return self._configuration(q).places.centre[link].copy()
-
     # ---- the step
-
-    def _start_motors(self, t: float, settings: StepSettings) -> None:
-        """Read the targets of the motors for a step from t (s)."""
-        place, dt = t + settings.theta * settings.dt, settings.dt
-        together = self._followed.as_given()
-        if together and len(self._followed.own):
-            self._followed.fill(t, settings, self._servo)
-        for k in self._followed.others if together else [*self._followed.others, *self._followed.own.tolist()]:
-            motor = self.motors[k]
-            effort = target = pace = 0.0
-            if motor.effort is not None:
-                effort = motor.effort(place)
-            if motor.position is not None:
-                begin, end = motor.position(t), motor.position(t + dt)
-                target, pace = begin + settings.theta * (end - begin), (end - begin) / dt
-            elif motor.velocity is not None:
-                pace = motor.velocity(place)
-            self._servo[:, k] = effort, target, pace, motor.stiffness, motor.damping, motor.max_effort
 
     def assemble(
         self,
@@ -336,17 +188,7 @@ class TreeBody(LinkedBody[_Configuration]):
         """Where a step begins, with room for where it leads, how it is taken, and room for its equations."""
         places = self._configuration(q).places
         out = Equations(np.empty((self.n_v, self.n_v)), np.empty(self.n_v), external, self._force, self.joint_damping)
-        return Ends(places, self._middle, self._end, *self._momenta), self._start(q, v, settings), out
-
-    def _start(self, q: np.ndarray, v: np.ndarray, settings: StepSettings) -> Start:
-        """From where a step is taken, and how."""
-        return Start(q, v, self._led, settings.gravity, settings.dt, settings.theta * settings.dt, self._conserving)
-
-    def moved(self, q: np.ndarray, v_hat: np.ndarray, time: float) -> np.ndarray:
-        """Pose by the exponential map, in an energy-momentum step by Cayley's."""
-        out = q.copy()
-        kernels.move(self.tree, q, v_hat, time, self._conserving, out)
-        return out
+        return Ends(places, self._middle, self._end, *self._momenta, self._twist), self._start(q, v, settings), out
 
     def residual(
         self,
@@ -410,10 +252,6 @@ class TreeBody(LinkedBody[_Configuration]):
         """M where the step ends, by which its momentum is counted, (1, n_v, n_v)."""
         return self._configuration(q_new).M[None]
 
-    def damping_power(self, v_hat: np.ndarray) -> float:
-        """Power that the joints lose to their damping, W; servo forces count without it in ``external``."""
-        return float(self.joint_damping @ (v_hat * v_hat))
-
     # ---- balance
 
     def balance(self, step: BodyStep) -> BodyForces:
@@ -462,31 +300,6 @@ class TreeBody(LinkedBody[_Configuration]):
     def take_acted(self, acted: Mapping[str, np.ndarray]) -> None:
         """Answer that these acted at the joints."""
         self.effort, self.damped, self.rubbed = (acted[name].copy() for name in ("effort", "damped", "rubbed"))
-
-    def centre_of_mass(self, q: np.ndarray) -> np.ndarray:
-        """Centre of mass, (3,), m."""
-        return np.asarray(self.tree.mass @ self._configuration(q).places.centre / self._mass)
-
-    def link_momentum(self, q: np.ndarray, v: np.ndarray, link: int) -> tuple[float, np.ndarray]:
-        """Mass, momentum and spin of a link."""
-        momenta = self._link_momenta(q, v)
-        return float(self.tree.mass[link]), momenta[link]
-
-    def _link_momenta(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
-        """Momentum and spin of each link, (links, 6)."""
-        places, twist, out = self._configuration(q).places, self._momenta[2], np.empty((len(self.links), 6))
-        kernels.fill_twists(self.tree, places, v, twist)
-        kernels.fill_momenta(self.tree, places, twist, out)
-        return out
-
-    def angular_momentum(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
-        """Angular momentum about the origin, (3,), kg m^2/s."""
-        momenta = self._link_momenta(q, v)
-        return np.asarray((np.cross(self._configuration(q).places.centre, momenta[:, :3]) + momenta[:, 3:]).sum(axis=0))
-
-    def hangs_on(self, link: int) -> list[int]:
-        """Links that a joint carries: its own and all above it."""
-        return self._hang_on[link]
 
     def describe(self) -> dict[str, Any]:
         """Links with their masses, and joints."""
