@@ -9,7 +9,7 @@ import numpy as np
 
 from femsim.model.bodies import articulated_kernels as kernels
 from femsim.model.bodies.articulated_kernels import StepTerms
-from femsim.model.bodies.body import BodyForces, BodyStep, StepSettings, StepStart
+from femsim.model.bodies.body import BodyStep, StepSettings, StepStart
 from femsim.model.bodies.links import LinkedBody
 from femsim.model.bodies.tree_joints import Motor, TreeJoint
 from femsim.model.bodies.tree_kernels import FIXED, PRISMATIC, Tree
@@ -224,16 +224,6 @@ class ArticulatedBody(LinkedBody):
         """M where the step ends, (1, n_v, n_v); of a gripper in a theta step where it starts, as ``advance`` counts momentum."""
         return self._configuration(q if self.n_joints and not self._conserving else q_new).M[None]
 
-    # ---- balance
-
-    def balance(self, step: BodyStep) -> BodyForces:
-        """Sum up the forces of a step; who drives the base also exerts what turning links need."""
-        held, drive = step.drive[:3], None
-        if step.driven:
-            held = held + self._turning_force(step)
-            drive = np.concatenate([held, step.drive[3:6]])
-        return BodyForces(step.external[:3], held, drive, 0.0, float(np.abs(step.b).sum()))
-
     def _turning_force(self, step: BodyStep) -> np.ndarray:
         """Force (3,), N, that changes the linear momentum of a step beside that in its equations, of order dt while links turn.
 
@@ -247,9 +237,3 @@ class ArticulatedBody(LinkedBody):
             end = np.concatenate([step.v_new[:6], 2.0 * step.v_hat[6:] - step.v[6:]])
             return np.asarray((new @ end - old @ step.v) / step.dt - self._step_rate[:3])
         return np.asarray((new - old) @ step.v_new / step.dt - self._terms.bias[:3])
-
-    # ---- outputs
-
-    def sensor_kinds(self, link: int) -> frozenset[str]:
-        """Energy; the wrench of the drive on the base, of the joint on a finger."""
-        return super().sensor_kinds(link) | {"mount" if link == 0 else "joint"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -11,7 +12,7 @@ import numpy as np
 from contact import GroupKind
 from femsim.base.rotations import quaternion_from_matrix
 from femsim.model.bodies import tree_kernels as kernels
-from femsim.model.bodies.body import LinkPlaces, StepSettings
+from femsim.model.bodies.body import BodyForces, BodyStep, LinkPlaces, StepSettings
 from femsim.model.bodies.body_defaults import BodyDefaults
 from femsim.model.bodies.rigid_kernels import lead_base
 from femsim.model.bodies.tree_joints import Followed, Motor, TreeJoint
@@ -29,7 +30,7 @@ class Configuration:
     M: np.ndarray
 
 
-class LinkedBody(BodyDefaults):
+class LinkedBody(BodyDefaults, ABC):
     """Rigid body, gripper or robot: a tree of rigid links on a base. Those who derive from it take the step.
 
     ``q`` and ``v`` are those of :mod:`femsim.model.bodies.tree_kernels`: six rows of the base, then the joints.
@@ -269,6 +270,18 @@ class LinkedBody(BodyDefaults):
         """Fill the velocity of the base by linear momentum, and angular momentum about its centre, which moves."""
         lead_base(self._configuration(q).M, self._configuration(q_new).M, v, v_hat, self._step_rate, dt, v_new)
 
+    def balance(self, step: BodyStep) -> BodyForces:
+        """Sum up the forces of a step; who drives the base also exerts what turning links need."""
+        held, drive = step.drive[:3], None
+        if step.driven:
+            held = held + self._turning_force(step)
+            drive = np.concatenate([held, step.drive[3:6]])
+        return BodyForces(step.external[:3], held, drive, 0.0, float(np.abs(step.b).sum()))
+
+    @abstractmethod
+    def _turning_force(self, step: BodyStep) -> np.ndarray:
+        """Force (3,), N, that changes the linear momentum of a step beside that in its equations."""
+
     # ---- momenta and energy
 
     def momentum(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
@@ -299,3 +312,7 @@ class LinkedBody(BodyDefaults):
         """Angular momentum about the origin, (3,), kg m^2/s."""
         momenta = self._link_momenta(q, v)
         return np.asarray((np.cross(self._configuration(q).places.centre, momenta[:, :3]) + momenta[:, 3:]).sum(axis=0))
+
+    def sensor_kinds(self, link: int) -> frozenset[str]:
+        """Energy; the wrench of the drive on the base, of the joint on a link."""
+        return super().sensor_kinds(link) | {"mount" if link == 0 else "joint"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -255,15 +256,11 @@ class TreeBody(LinkedBody):
     # ---- balance
 
     def balance(self, step: BodyStep) -> BodyForces:
-        """Sum up the forces of a step; who drives the base also exerts what turning links need."""
+        """Sum up the forces of a step, and take the efforts of joints that follow a motion, and of those that were calmed."""
         if len(self._led):
             self.effort[self._led] = step.drive[self._led]
         power = self._add_calming(step) if self._calmed.any() else 0.0
-        held, drive = np.zeros(3), None
-        if step.driven:
-            held = step.drive[:3] + self._turning_force(step)
-            drive = np.concatenate([held, step.drive[3:6]])
-        return BodyForces(step.external[:3], held, drive, power, float(np.abs(step.b).sum()))
+        return replace(super().balance(step), power=power)
 
     def _add_calming(self, step: BodyStep) -> float:
         """Add the impulses that calmed joints to efforts and damping of the step; a free base gives way to them.
@@ -283,10 +280,7 @@ class TreeBody(LinkedBody):
         )
 
     def _turning_force(self, step: BodyStep) -> np.ndarray:
-        """Force (3,), N, that changes the linear momentum of a step beside that in its equations.
-
-        See :meth:`femsim.model.bodies.articulated.ArticulatedBody.turning_force`.
-        """
+        """Force (3,), N, that changes the linear momentum of a step beside that in its equations: what contacts add is in it."""
         old, new = self._configuration(step.q).M[:3], self._configuration(step.q_new).M[:3]
         end = step.v_new.copy()
         end[6:] = (step.v + (step.v_hat - step.v) * (step.dt / self._implicit) + self._calmed)[6:]
@@ -309,9 +303,9 @@ class TreeBody(LinkedBody):
         }
 
     def sensor_kinds(self, link: int) -> frozenset[str]:
-        """Energy; the wrench of the drive on the base, of the joint on a link; place and effort of a joint."""
+        """Those of all bodies of links; place and effort of a joint."""
         own = {REVOLUTE: {"revolute"}, PRISMATIC: {"prismatic"}}.get(int(self.tree.kind[link]), set())
-        return super().sensor_kinds(link) | ({"mount"} if link == 0 else {"joint"} | own)
+        return super().sensor_kinds(link) | own
 
     def joint_state(self, q: np.ndarray, v: np.ndarray, link: int) -> tuple[float, float, float, float, int]:
         """Position and speed of the joint of a link, effort of its motor and its dry friction in the last step, its row of v."""
