@@ -9,9 +9,10 @@ import pytest
 from pendulums import PENDULUMS, paths
 from slow_twins import link_velocity, moved_pose, random_frame, rotation_rate
 
+import femsim as fs
 from femsim.base.rotations import quaternion_from_vector, quaternion_to_matrix
 from femsim.model.bodies.articulated import ArticulatedBody, Link
-from femsim.model.bodies.body import StepSettings
+from femsim.model.bodies.body import StepSettings, StepStart
 from femsim.model.bodies.tree_joints import Motor
 
 NO_GRAVITY = np.zeros(3)
@@ -170,26 +171,34 @@ def test_momenta_are_those_of_the_links(joints: int) -> None:
 # ---------------------------------------------------------------------- dynamics
 
 
-@pytest.mark.parametrize("joints", [0, 2])
-@pytest.mark.parametrize("theta", [0.5, 0.75])
-def test_b_holds_inertia_coriolis_and_gravity(joints: int, theta: float) -> None:
-    """Force that keeps v constant = d/dt of each link's momentum along the motion, projected by its Jacobian (eq. 3)."""
-    body = body_of(np.random.default_rng(7), joints)
-    q, v, dt = body.initial_q(), body.initial_v(), 0.01
-    v[3:6] *= 20.0
-    v[6:] = [0.7, -0.4][:joints]
-    A, b, external = assembled(body, q, v, StepSettings(dt, theta, G))
-    h = 1e-6
-    bias, gravity = np.zeros(body.n_v), np.zeros(body.n_v)
+def keeping(body: ArticulatedBody, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+    """Force (n_v,) that keeps v constant: the rate of each link's momentum along the motion, projected by its Jacobian."""
+    h, bias = 1e-6, np.zeros(body.n_v)
     for k, (mass, inertia) in enumerate(weights(body)):
-        S = body.link_jacobian(q, k)
         rates = []
         for s in (h, -h):
             p = moved_pose(q, s * v)
             twist, R = body.link_jacobian(p, k) @ v, body.link_pose(p, k)[0]
             rates.append(np.concatenate([mass * twist[:3], R @ inertia @ R.T @ twist[3:]]))
-        bias += S.T @ ((rates[0] - rates[1]) / (2 * h))
-        gravity += mass * S[:3].T @ G
+        bias += body.link_jacobian(q, k).T @ ((rates[0] - rates[1]) / (2 * h))
+    return bias
+
+
+def weight(body: ArticulatedBody, q: np.ndarray) -> np.ndarray:
+    """Generalized force (n_v,) of gravity."""
+    return sum(mass * body.link_jacobian(q, k)[:3].T @ G for k, mass in enumerate(body.tree.mass))
+
+
+@pytest.mark.parametrize("joints", [0, 2])
+@pytest.mark.parametrize("theta", [0.5, 0.75])
+def test_b_holds_inertia_coriolis_and_gravity(joints: int, theta: float) -> None:
+    """Force that keeps v constant, by eq. (3)."""
+    body = body_of(np.random.default_rng(7), joints)
+    q, v, dt = body.initial_q(), body.initial_v(), 0.01
+    v[3:6] *= 20.0
+    v[6:] = [0.7, -0.4][:joints]
+    A, b, external = assembled(body, q, v, StepSettings(dt, theta, G))
+    bias, gravity = keeping(body, q, v), weight(body, q)
     assert np.linalg.norm(bias) > 0.05
     np.testing.assert_allclose(external, gravity, atol=1e-12)
     # without joint drives A is M/(theta dt)
@@ -198,6 +207,41 @@ def test_b_holds_inertia_coriolis_and_gravity(joints: int, theta: float) -> None
     np.testing.assert_allclose(b, A @ v - bias + gravity, atol=close * np.linalg.norm(bias))
     _, no_gravity, _ = assembled(body, q, v, StepSettings(dt, theta, NO_GRAVITY))
     np.testing.assert_allclose(b - no_gravity, gravity, atol=1e-9)
+
+
+@pytest.mark.parametrize("joints", [0, 2])
+@pytest.mark.parametrize("conserving", [False, True])
+def test_the_equations_of_a_step_where_it_leads(joints: int, conserving: bool) -> None:
+    """Plain twins: A v_hat - b of eq. (9), or M and eq. (3) at the mid-point, a free body by the spins at both ends."""
+    motors = [Motor(effort=lambda t: 0.3), Motor(position=lambda t: 0.1, stiffness=50.0, damping=2.0)][:joints]
+    load = (np.array([0.1, 0.2, 0.3]), np.array([0.4, 0.5, 0.6]))
+    rng = np.random.default_rng(16)
+    body = body_of(rng, joints, [1.0, 0.5][:joints], motors=motors, load=lambda t: load)
+    q, v, v_hat = body.initial_q(), body.initial_v(), rng.standard_normal(body.n_v)
+    settings = StepSettings(0.01, 0.5, G, conserving=conserving)
+    A, b, external = assembled(body, q, v, settings)
+    moved, n = body.moved(q, v_hat, 0.005), body.n_v
+    there, out, inertia, data = *np.full((3, n), np.nan), np.full(n * n, np.nan)
+    body.residual(moved, StepStart(q, v, 0.0), settings, v_hat, there, out, inertia)
+    body.tangent(settings, data)
+    if not conserving:
+        np.testing.assert_allclose(out, A @ v_hat - b, rtol=1e-12, atol=1e-11)
+        np.testing.assert_allclose(inertia, A @ (v_hat - v), rtol=1e-12, atol=1e-11)
+        np.testing.assert_array_equal(there, external)
+        np.testing.assert_array_equal(data.reshape(n, n), A)
+        return
+    M, damping = body.mass_matrix(moved), np.zeros(n)
+    damping[6:] = [1.0, 0.5 + 50.0 * 0.005 + 2.0][:joints]
+    force = np.concatenate([*load, [0.3, 50.0 * (0.1 - q[-1])][:joints]])
+    np.testing.assert_allclose(there, weight(body, moved) + force, atol=1e-12)
+    np.testing.assert_allclose(inertia, M @ (v_hat - v) / 0.005, atol=1e-11)
+    np.testing.assert_allclose(data.reshape(n, n), M / 0.005 + np.diag(damping), rtol=1e-12, atol=1e-12)
+    rate = inertia + keeping(body, moved, v_hat)
+    if not joints:
+        old, new = body.link_pose(q, 0)[0], body.link_pose(body.moved(q, v_hat, 0.01), 0)[0]
+        (own,) = body.tree.inertia
+        rate[3:] = (new @ own @ old.T @ (2.0 * v_hat - v)[3:] - old @ own @ old.T @ v[3:]) / 0.01
+    np.testing.assert_allclose(out, rate - there + damping * v_hat, atol=1e-6 if joints else 1e-11)
 
 
 def top(rate: float = 5.0) -> ArticulatedBody:
@@ -431,3 +475,47 @@ def test_a_gripper_on_a_string_moves_to_second_order() -> None:
     for coordinates in (slice(0, 3), slice(3, 7), slice(7, 8)):
         first, second = np.abs(np.diff(found[:, :, coordinates], axis=0)).max(axis=(1, 2))
         assert np.log2(first / second) == pytest.approx(2.0, abs=0.02)
+
+
+# ---------------------------------------------------------------------- beside robots
+
+
+def carried(robot: bool) -> fs.Run:
+    """A block that two sliding fingers take and carry to the side and up, as a gripper or as a robot of the same links."""
+    scene = fs.Scene("carried", dt=0.01, duration=0.5, theta=1.0)
+    base, pad, at = fs.Box((0.05, 0.02, 0.01)), fs.Box((0.003, 0.01, 0.01)), (0.0, 0.0, 0.2)
+    sides = {"left": 1.0, "right": -1.0}
+    scene.add_rigid("block", fs.Box((0.01, 0.008, 0.008)), mass=0.05, position=(0.0, 0.0, 0.15))
+    if robot:
+        links = [fs.RobotLink.solid("hand", fs.Piece(base), 0.5)]
+        links += [fs.RobotLink.solid(name, fs.Piece(pad), 0.1) for name in sides]
+        joints = [
+            fs.RobotJoint(name, "hand", name, "prismatic", (-sign * 0.03, 0.0, -0.05), axis=(sign, 0.0, 0.0), damping=10.0)
+            for name, sign in sides.items()
+        ]
+        hand = scene.add_robot(fs.Robot("hand", links, joints), position=at, self_contact=False)
+        for name in sides:
+            scene.drive_joint(hand, name, effort=fs.Profile([0.0, 0.02], [2.0, 4.0]))
+    else:
+        fingers = [fs.Finger(name, pad, (-sign * 0.03, 0.0, -0.05), (sign, 0.0, 0.0)) for name, sign in sides.items()]
+        hand = scene.add_gripper("hand", fingers, position=at, mass=0.5, base=base)
+        scene.drive(hand, fingers=True, force=fs.Profile([0.0, 0.02], [2.0, 4.0]))
+    scene.drive(hand, fs.Motion([0.15, 0.45], [(0, 0, 0), (0.02, 0.01, 0.05)]))
+    scene.set_friction("block", hand, 0.8)
+    scene.sensor("wrist", hand, kind="mount")
+    scene.sensor("left", "hand.left")
+    scene.sensor("joint", "hand.left", kind="joint")
+    return fs.simulate(scene, tolerance=1e-10)
+
+
+def test_a_gripper_is_a_robot_whose_joints_slide() -> None:
+    """Where the hand does not turn, its equations of eq. (9) are those of d'Alembert: all readings agree to rounding."""
+    gripper, robot = carried(robot=False), carried(robot=True)
+    assert gripper.status == robot.status == "converged"
+    slid = gripper.stepper.state.q[14:16]
+    assert slid.min() > 0.015
+    np.testing.assert_allclose(robot.stepper.state.q, gripper.stepper.state.q, rtol=0, atol=1e-11)
+    for name in ("wrist", "left", "joint"):
+        one, other = gripper.sensors[name], robot.sensors[name]
+        assert np.abs(one.force).max() > 3.0
+        np.testing.assert_allclose(other.force, one.force, rtol=0, atol=1e-8)

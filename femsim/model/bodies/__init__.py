@@ -11,15 +11,16 @@
 ``rod``, ``rod_end``
     Cosserat rods; ``rod_shape`` checks their shape at the start, ``rod_output`` is what is shown.
 ``links``, ``articulated``, ``tree``, ``tree_joints``
-    What bodies of rigid links share; rigid bodies and grippers; robots, which are trees of links, their joints and what drives
-    them; ``tree_step_kernels`` are the equations of their step.
+    Trees of rigid links: what they share; rigid bodies and grippers, whose joints only slide; robots; their joints and what
+    drives them. ``tree_step_kernels`` are the equations of a step of robots, ``rigid_kernels`` the velocity of a base at its end
+    and the free rotation of a rigid body.
 ``kinds``
     Bodies by their class, for the few who work on one kind alone.
 ``momentum_kernels``, ``corotational_momentum_kernels``, ``rod_momentum_kernels``
     The energy-momentum step of soft bodies, of linear elements in chunks, and of rods; ``calming`` takes from it what is too
     fast for a step.
 
-Compiled code of NAME is in ``NAME_kernels``, that of ``articulated`` in ``rigid_kernels``; vectors, matrices and rotations for
-all of it in ``rotation_kernels``, elastic laws in ``law_kernels``.
+Compiled code of NAME is in ``NAME_kernels``; vectors, matrices and rotations for all of it in ``rotation_kernels``, elastic
+laws in ``law_kernels``.
 To add a kind of body, write its file and give :class:`~femsim.scene.scene.Scene` an ``add_...`` for it.
 """
