@@ -175,7 +175,7 @@ MUTANTS = (
         "test_tree.py::test_a_free_robot_keeps_its_momenta",
     ),
     Mutant(
-        "physics", "a robot's motor knows no limit", BODIES + "tree.py",
+        "physics", "a robot's motor knows no limit", BODIES + "links.py",
         "motor.stiffness, motor.damping, motor.max_effort", "motor.stiffness, motor.damping, np.inf",
         "test_robot_scenes.py::test_a_motor_gives_no_more_than_its_limit",
     ),

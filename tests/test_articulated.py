@@ -454,6 +454,22 @@ def test_damping_power() -> None:
     assert body.damping_power(vh) == pytest.approx(2.0 * 0.25 + 5.0 * 4.0)
 
 
+def test_a_closing_force_knows_no_spring_and_no_limit() -> None:
+    """What a call says of a servo belongs to a position."""
+    scene = fs.Scene("force", dt=0.01, theta=1.0)
+    hand = scene.add_gripper("hand", [fs.Finger("left", fs.Box((0.01, 0.01, 0.01)), (0.1, 0.0, 0.0), (1.0, 0.0, 0.0), mass=0.2)])
+    (body,) = scene.bodies
+    assert isinstance(body, ArticulatedBody)
+    settings = StepSettings(0.01, 1.0, NO_GRAVITY)
+    for drive, force, damping in (
+        ({"force": lambda t: 8.0}, 8.0, 10.0), ({"position": lambda t: 0.1}, 5.0, 10.0), ({"position": lambda t: 0.0}, 0.0, 16.0)
+    ):  # fmt: skip
+        scene.commands.pop("hand.left", None)
+        scene.drive(hand, fingers=True, stiffness=500.0, damping=1.0, max_force=5.0, **drive)  # type: ignore[arg-type]
+        A, _, external = assembled(body, body.initial_q(), body.initial_v(), settings)
+        assert external[6] == pytest.approx(force, abs=1e-14) and A[6, 6] == pytest.approx(20.0 + damping)
+
+
 def test_a_servo_holds_its_target_against_gravity() -> None:
     """Base so heavy that it hardly moves: the finger sags by m g / k."""
     links = [
