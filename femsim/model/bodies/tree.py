@@ -189,7 +189,8 @@ class TreeBody(LinkedBody):
         """Where a step begins, with room for where it leads, how it is taken, and room for its equations."""
         places = self._configuration(q).places
         out = Equations(np.empty((self.n_v, self.n_v)), np.empty(self.n_v), external, self._force, self.joint_damping)
-        return Ends(places, self._middle, self._end, *self._momenta, self._twist), self._start(q, v, settings), out
+        first, last = self._momenta
+        return Ends(places, self._middle, self._end, first, last, self._twist), self._start(q, v, settings), out
 
     def residual(
         self,
