@@ -406,6 +406,12 @@ def test_a_servo_is_an_implicit_spring_and_damper() -> None:
     assert at_joint(motor, s, 0.7, t, damping=1.5) == near(k * (0.030225 - s) + d * 0.03, k * 0.75 * 0.01 + d + 1.5)
 
 
+def test_a_servo_aims_at_its_target_at_theta() -> None:
+    """And not between those at the ends of the step."""
+    motor = Motor(position=lambda t: 30.0 * t * t, stiffness=400.0)
+    assert at_joint(motor, 0.02, 0.0, 1.0) == near(400.0 * (30.0 * 1.0075**2 - 0.02), 3.0)
+
+
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 def test_a_servo_saturates_at_its_largest_force(sign: float) -> None:
     """Beyond its limit it pushes with that force and is no spring any more; the last speed decides."""

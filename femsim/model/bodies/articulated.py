@@ -150,6 +150,14 @@ class ArticulatedBody(LinkedBody):
 
     # ---- the step
 
+    def _start_motors(self, t: float, settings: StepSettings) -> None:
+        """Read the targets of the motors for a step from t (s); servos aim at those at theta of the step."""
+        super()._start_motors(t, settings)
+        if settings.theta < 1.0:
+            for k, motor in enumerate(self.motors):
+                if motor.position is not None:
+                    self._servo[1, k] = motor.position(t + settings.theta * settings.dt)
+
     def assemble(
         self,
         q: np.ndarray,
