@@ -22,7 +22,7 @@ from femsim.model.frames import LinkFrame
 
 
 @dataclass
-class Configuration:
+class _Configuration:
     """What the coordinates q alone decide, worked out once for all who ask: where the links are, the mass matrix (n_v, n_v)."""
 
     q: bytes
@@ -66,7 +66,7 @@ class LinkedBody(BodyDefaults, ABC):
         self._q0, self._v0 = q.astype(np.float64), v.astype(np.float64)
         self._indptr = np.arange(0, self.n_v * self.n_v + 1, self.n_v, dtype=np.int64)
         self._indices = np.tile(np.arange(self.n_v, dtype=np.int64), self.n_v)
-        self._known: tuple[Configuration, ...] = ()  # of the three latest q: a step asks for its start, middle and end
+        self._known: tuple[_Configuration, ...] = ()  # of the three latest q: a step asks for its start, middle and end
         #: rate of momentum of all coordinates in the step, by the equations that were solved
         self._step_rate = np.zeros(self.n_v)
         self._conserving = False
@@ -182,13 +182,13 @@ class LinkedBody(BodyDefaults, ABC):
         """Total mass, kg."""
         return self._mass
 
-    def _configuration(self, q: np.ndarray) -> Configuration:
+    def _configuration(self, q: np.ndarray) -> _Configuration:
         """Return the configuration of coordinates; no work when they are among the three latest."""
         asked = q.tobytes()
         for known in self._known:
             if asked == known.q:
                 return known
-        found = Configuration(asked, kernels.no_places(len(self._rows)), np.empty((self.n_v, self.n_v)))
+        found = _Configuration(asked, kernels.no_places(len(self._rows)), np.empty((self.n_v, self.n_v)))
         kernels.configure(self.tree, q, found.places, found.M)
         self._known = (found, *self._known[:2])
         return found
