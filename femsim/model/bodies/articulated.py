@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -231,6 +231,16 @@ class ArticulatedBody(LinkedBody):
     def inertia(self, q: np.ndarray, q_new: np.ndarray) -> np.ndarray:
         """M where the step ends, (1, n_v, n_v); of a gripper in a theta step where it starts, as ``advance`` counts momentum."""
         return self._configuration(q if self.n_joints and not self._conserving else q_new).M[None]
+
+    # ---- balance
+
+    def acted(self) -> dict[str, np.ndarray]:
+        """Force and damping of the joints, (k,) N and N s/m."""
+        return {"joint_force": self._force[6:].copy(), "joint_damping": self.joint_damping[6:].copy()}
+
+    def take_acted(self, acted: Mapping[str, np.ndarray]) -> None:
+        """Answer that these acted at the joints."""
+        self._force[6:], self.joint_damping[6:] = acted["joint_force"], acted["joint_damping"]
 
     def _turning_force(self, step: BodyStep) -> np.ndarray:
         """Force (3,), N, that changes the linear momentum of a step beside that in its equations, of order dt while links turn.
