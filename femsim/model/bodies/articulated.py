@@ -234,13 +234,18 @@ class ArticulatedBody(LinkedBody):
 
     # ---- balance
 
+    @property
+    def joint_force(self) -> np.ndarray:
+        """Force of the motors and stops on the joints in the last step, without their damping, (k,) N."""
+        return self._force[6:]
+
     def acted(self) -> dict[str, np.ndarray]:
         """Force and damping of the joints, (k,) N and N s/m."""
-        return {"joint_force": self._force[6:].copy(), "joint_damping": self.joint_damping[6:].copy()}
+        return {"joint_force": self.joint_force.copy(), "joint_damping": self.joint_damping[6:].copy()}
 
     def take_acted(self, acted: Mapping[str, np.ndarray]) -> None:
         """Answer that these acted at the joints."""
-        self._force[6:], self.joint_damping[6:] = acted["joint_force"], acted["joint_damping"]
+        self.joint_force[:], self.joint_damping[6:] = acted["joint_force"], acted["joint_damping"]
 
     def _turning_force(self, step: BodyStep) -> np.ndarray:
         """Force (3,), N, that changes the linear momentum of a step beside that in its equations, of order dt while links turn.
