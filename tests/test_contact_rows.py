@@ -48,7 +48,7 @@ def test_points_of_rigid_parts_are_where_their_parts_carry_them() -> None:
     pose, place = np.array([random_frame(rng) for _ in range(3)]), rng.normal(size=(3, 3))
     local, part, point = rng.normal(size=(5, 3)), np.array([2, 0, 0, 2, 1]), np.array([1, 3, 4, 6, 7])
     out = np.full((8, 3), 9.0)
-    place_carried(Carried(point, part, local), pose, place, out)
+    place_carried(*Carried(point, part, local), pose, place, out)
     for k in range(8):
         i = np.flatnonzero(point == k)
         wanted = pose[part[i[0]]] @ local[i[0]] + place[part[i[0]]] if len(i) else np.full(3, 9.0)
@@ -67,7 +67,7 @@ def test_wrenches_on_rigid_parts_are_spread_over_the_rows_that_move_them() -> No
     )
     out = np.zeros(14)
     sums = Sums(wrench, np.array([1.0, 1.0, 1.0, 0.0]), np.zeros(14))  # nothing acts on the last part
-    spread_wrenches(RigidParts(row, origin, start, joint_row, screw), reference, sums, out)
+    spread_wrenches(*RigidParts(row, origin, start, joint_row, screw), reference, sums.wrench, sums.force_sum, out)
     for a in range(14):
         v, power = np.eye(14)[a], 0.0
         for k in (0, 2):

@@ -116,7 +116,7 @@ class Places:
 
     def spread(self, placed: Placed, sums: Sums, out: np.ndarray) -> None:
         """Add to ``out``, (n,), the wrenches on rigid parts, N and N m, about their references."""
-        spread_wrenches(self.rigid(placed), placed.reference, sums, out)
+        spread_wrenches(*self.rigid(placed), placed.reference, sums.wrench, sums.force_sum, out)
 
 
 def _run(numbers: list[int]) -> slice | np.ndarray:

@@ -134,7 +134,7 @@ class PointFamily:
     def _place_points(self, state: State, placed: Placed) -> np.ndarray:
         """World positions of all points, (p, 3), m."""
         points = self._still.copy()
-        kernels.place_carried(self._carried_points, placed.rotation, placed.translation, points)
+        kernels.place_carried(*self._carried_points, placed.rotation, placed.translation, points)
         for part, where in self._deforming:
             q = state.q[self._system.q_slices[part.body]]
             points[where] = self._system.bodies[part.body].contact_points(q, part.nodes)
@@ -177,11 +177,11 @@ class PointFamily:
         joints = v.copy()
         joints[self._carrying] = 0.0
         rigid = self._places.rigid(placed)._replace(row=self._carried)
-        return 2.0 * kernels.fastest(joints, self._nodes[:0], rigid, placed.translation, self._reach)
+        return 2.0 * kernels.fastest(joints, self._nodes[:0], *rigid, placed.translation, self._reach)
 
     def fastest(self, placed: Placed, v: np.ndarray) -> float:
         """Bound of the speed (m/s) of every point of every part at the velocities v (n,)."""
-        return kernels.fastest(v, self._nodes, self._places.rigid(placed), placed.translation, self._reach)
+        return kernels.fastest(v, self._nodes, *self._places.rigid(placed), placed.translation, self._reach)
 
     def max_penetration(self, state: State, placed: Placed) -> float:
         """Largest penetration in a state, m."""
@@ -207,12 +207,6 @@ class PointFamily:
 
     # ------------------------------------------------------------------ rows and forces
 
-    def _pairs(self, found: PointContacts) -> kernels.Pairs:
-        return kernels.Pairs(found.point, found.shape, found.gap, found.frame, found.position)
-
-    def _points(self, found: Found) -> kernels.Points:
-        return kernels.Points(self.point_part, self._row, self._columns, found.points)
-
     def rows(self, found: Found, given: Given) -> FamilyRows:
         """Rows of the contacts, without those that nothing can press."""
         if not len(found.contacts):
@@ -234,8 +228,11 @@ class PointFamily:
     def _filled(self, found: Found, given: Given) -> Rows:
         """Entries of J and phi of contacts, of those that something can press."""
         c: PointContacts = found.contacts
-        rows, rigid = room(len(c), self._most_entries), self._places.rigid(found.placed)
-        kept, entries = kernels.fill_rows(self._pairs(c), self._points(found), self.shape_part, rigid, given, rows)
+        rows = room(len(c.point), self._most_entries)
+        kept, entries = kernels.fill_rows(
+            c.point, c.shape, c.gap, c.frame, c.position, self.point_part, self._row, self._columns, found.points,
+            self.shape_part, *self._places.rigid(found.placed), *given, *rows,
+        )  # fmt: skip
         return rows.cut(kept, entries)
 
     def _keys(self, c: PointContacts) -> np.ndarray:
@@ -249,10 +246,9 @@ class PointFamily:
         points = self._place_points(there, placed)
         now = self._find(points, placed, found.margin)
         frame, position = np.empty((len(keep), 3, 3)), np.empty((len(keep), 3))
-        before, after = kernels.Placing(found.points, found.placed.rotation), kernels.Placing(points, placed.rotation)
-        place = matched(rows.key, self._keys(now))
         kernels.follow(
-            keep, self._pairs(c), before, after, self.shape_part, self._pairs(now), place, frame, position
+            keep, c.point, c.shape, c.frame, c.position, found.points, found.placed.rotation, points, placed.rotation,
+            self.shape_part, now.frame, now.position, matched(rows.key, self._keys(now)), frame, position,
         )  # fmt: skip
         if len(keep) < len(c):
             c = PointContacts(c.point[keep], c.shape[keep], c.gap[keep], frame, position, c.feature[keep])
@@ -314,8 +310,10 @@ class PointFamily:
     def accept(self, rows: FamilyRows, lam: np.ndarray, sums: Sums) -> np.ndarray:
         """Add the forces lam (kept, 3), N, normal first, to the sums; return those in the world, (kept, 3)."""
         found, keep, world = rows.found, rows.keep, np.empty((len(rows), 3))
+        c: PointContacts = found.contacts
         kernels.add_forces(
-            keep, self._pairs(found.contacts), self._points(found), self.shape_part, found.placed.reference, lam, sums, world
+            keep, c.point, c.shape, c.frame, c.position, self.point_part, self._row, self._columns, found.points, self.shape_part,
+            found.placed.reference, lam, *sums, world,
         )  # fmt: skip
         return world
 

@@ -1,4 +1,8 @@
-"""Kernels of contacts between points and shapes: rows of the contact problem, and forces on parts and nodes."""
+"""Kernels of contacts between points and shapes: rows of the contact problem, and forces on parts and nodes.
+
+Those that Python calls take the arrays of the tuples below one by one (``kernel(*pairs, *points)``): numba takes three times as
+long to unpack a named tuple as to take its arrays.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +14,6 @@ from contact.compiled import njit
 from femsim.step.rows_kernels import (
     Given,
     Rows,
-    Sums,
     Triple,
     add_side,
     between,
@@ -92,36 +95,42 @@ class RigidParts(NamedTuple):
     screw: np.ndarray
 
 
-class Placing(NamedTuple):
-    """Where things are: points (p, 3), m, and the rotation of each part, (parts, 3, 3)."""
-
-    points: np.ndarray
-    rotation: np.ndarray
-
-
 @njit(cache=True)
-def spread_wrenches(rigid: RigidParts, reference: np.ndarray, sums: Sums, out: np.ndarray) -> None:
-    """Add to ``out`` (n,) the wrenches on rigid parts about their ``reference`` (parts, 3), m, by the rows that move them."""
-    for k in range(rigid.row.shape[0]):
-        row = rigid.row[k]
-        if row < 0 or sums.force_sum[k] == 0.0:
+def spread_wrenches(
+    row: np.ndarray,
+    origin: np.ndarray,
+    joint_start: np.ndarray,
+    joint_row: np.ndarray,
+    screw: np.ndarray,
+    reference: np.ndarray,
+    wrench: np.ndarray,
+    force_sum: np.ndarray,
+    out: np.ndarray,
+) -> None:
+    """Add to ``out`` (n,) the wrenches on rigid parts about their ``reference`` (parts, 3), m, by the rows that move them.
+
+    The first arguments are those of :class:`RigidParts`; ``wrench`` and ``force_sum`` are those of
+    :class:`femsim.step.rows_kernels.Sums`.
+    """
+    for k in range(row.shape[0]):
+        first = row[k]
+        if first < 0 or force_sum[k] == 0.0:
             continue
-        x, y = reference[k, 0] - rigid.origin[k, 0], reference[k, 1] - rigid.origin[k, 1]
-        z = reference[k, 2] - rigid.origin[k, 2]
-        fx, fy, fz = sums.wrench[k, 0], sums.wrench[k, 1], sums.wrench[k, 2]
-        tx = sums.wrench[k, 3] + (y * fz - z * fy)
-        ty = sums.wrench[k, 4] + (z * fx - x * fz)
-        tz = sums.wrench[k, 5] + (x * fy - y * fx)
-        out[row] += fx
-        out[row + 1] += fy
-        out[row + 2] += fz
-        out[row + 3] += tx
-        out[row + 4] += ty
-        out[row + 5] += tz
-        for e in range(rigid.joint_start[k], rigid.joint_start[k + 1]):
-            screw = rigid.screw[e]
-            along = screw[0] * fx + screw[1] * fy + screw[2] * fz
-            out[rigid.joint_row[e]] += along + (screw[3] * tx + screw[4] * ty + screw[5] * tz)
+        x, y = reference[k, 0] - origin[k, 0], reference[k, 1] - origin[k, 1]
+        z = reference[k, 2] - origin[k, 2]
+        fx, fy, fz = wrench[k, 0], wrench[k, 1], wrench[k, 2]
+        tx = wrench[k, 3] + (y * fz - z * fy)
+        ty = wrench[k, 4] + (z * fx - x * fz)
+        tz = wrench[k, 5] + (x * fy - y * fx)
+        out[first] += fx
+        out[first + 1] += fy
+        out[first + 2] += fz
+        out[first + 3] += tx
+        out[first + 4] += ty
+        out[first + 5] += tz
+        for e in range(joint_start[k], joint_start[k + 1]):
+            along = screw[e, 0] * fx + screw[e, 1] * fy + screw[e, 2] * fz
+            out[joint_row[e]] += along + (screw[e, 3] * tx + screw[e, 4] * ty + screw[e, 5] * tz)
 
 
 class Carried(NamedTuple):
@@ -141,14 +150,19 @@ class Carried(NamedTuple):
 
 
 @njit(cache=True)
-def place_carried(carried: Carried, rotation: np.ndarray, translation: np.ndarray, out: np.ndarray) -> None:
-    """Fill world positions (p, 3), m, of points that rigid parts carry, by the poses of these: (parts, 3, 3) and (parts, 3)."""
-    for i in range(carried.point.shape[0]):
-        place, part = carried.point[i], carried.part[i]
-        x, y, z = carried.local[i, 0], carried.local[i, 1], carried.local[i, 2]
+def place_carried(
+    point: np.ndarray, part: np.ndarray, local: np.ndarray, rotation: np.ndarray, translation: np.ndarray, out: np.ndarray
+) -> None:
+    """Fill world positions (p, 3), m, of points that rigid parts carry, by the poses of these: (parts, 3, 3) and (parts, 3).
+
+    The first three arguments are those of :class:`Carried`.
+    """
+    for i in range(point.shape[0]):
+        place, own = point[i], part[i]
+        x, y, z = local[i, 0], local[i, 1], local[i, 2]
         for c in range(3):
-            turned = rotation[part, c, 0] * x + rotation[part, c, 1] * y + rotation[part, c, 2] * z
-            out[place, c] = turned + translation[part, c]
+            turned = rotation[own, c, 0] * x + rotation[own, c, 1] * y + rotation[own, c, 2] * z
+            out[place, c] = turned + translation[own, c]
 
 
 @njit(cache=True, inner=True, _nrt=False)
@@ -240,9 +254,36 @@ def fill_alone(pairs: Pairs, points: Points, m: int, first: int, rows: Rows, ent
 
 @njit(cache=True, _nrt=False)
 def fill_rows(
-    pairs: Pairs, points: Points, shape_part: np.ndarray, rigid: RigidParts, given: Given, rows: Rows
+    number: np.ndarray,
+    shape: np.ndarray,
+    gap: np.ndarray,
+    frame: np.ndarray,
+    position: np.ndarray,
+    point_part: np.ndarray,
+    point_row: np.ndarray,
+    columns_of: np.ndarray,
+    place: np.ndarray,
+    shape_part: np.ndarray,
+    rigid_row: np.ndarray,
+    origin: np.ndarray,
+    joint_start: np.ndarray,
+    joint_row: np.ndarray,
+    screw: np.ndarray,
+    prescribed: np.ndarray,
+    v: np.ndarray,
+    dt: float,
+    correction: float,
+    max_correction: float,
+    keep: np.ndarray,
+    indptr: np.ndarray,
+    indices: np.ndarray,
+    data: np.ndarray,
+    phi: np.ndarray,
 ) -> tuple[int, int]:
     """Fill J and phi; return (contacts kept, entries of J).
+
+    The arguments are those of :class:`Pairs`, :class:`Points`, the parts of the shapes, :class:`RigidParts`, and Given and Rows
+    of :mod:`femsim.step.rows_kernels`.
 
     A contact between a point of part P and a shape of part S (``shape_part``, by number of the shape) has
     u = frame (v_P - v_S) at its position. Rows of v whose velocity is prescribed give no column: their motion goes into phi.
@@ -250,8 +291,9 @@ def fill_rows(
     slides level on a driven base. The normal part of phi is that of :func:`femsim.step.rows_kernels.normal_offset`.
     Of two links of one robot, which its base moves alike, only joints count, those of both by the difference.
     """
-    prescribed, v, indptr, indices, data = given.prescribed, given.v, rows.indptr, rows.indices, rows.data
-    frame, position, rigid_row = pairs.frame, pairs.position, rigid.row
+    pairs, points = Pairs(number, shape, gap, frame, position), Points(point_part, point_row, columns_of, place)
+    rigid = RigidParts(rigid_row, origin, joint_start, joint_row, screw)
+    given, rows = Given(prescribed, v, dt, correction, max_correction), Rows(keep, indptr, indices, data, phi)
     kept, entry = 0, 0
     indptr[0] = 0
     for m in range(pairs.gap.shape[0]):
@@ -304,16 +346,26 @@ def fill_rows(
 @njit(cache=True, _nrt=False)
 def follow(
     keep: np.ndarray,
-    pairs: Pairs,
-    before: Placing,
-    there: Placing,
+    number: np.ndarray,
+    shape: np.ndarray,
+    frames: np.ndarray,
+    positions: np.ndarray,
+    before: np.ndarray,
+    rotation: np.ndarray,
+    there: np.ndarray,
+    turn: np.ndarray,
     shape_part: np.ndarray,
-    now: Pairs,
+    frames_there: np.ndarray,
+    positions_there: np.ndarray,
     place: np.ndarray,
     frame: np.ndarray,
     position: np.ndarray,
 ) -> None:
     """Fill frames (kept, 3, 3) and positions (kept, 3), m, of the contacts ``keep`` where the bodies are in another state.
+
+    ``number``, ``shape``, ``frames`` and ``positions`` are those of all contacts before, as in :class:`Pairs`, the latter two
+    also of those found ``there``; points (p, 3), m, and rotations of parts (parts, 3, 3) are ``before`` and ``rotation``, and
+    ``there`` and ``turn``.
 
     A frame turns with the part of its shape and a position moves with its point. Where the contact is found there, as number
     ``place`` (kept,) of ``now`` (-1: not found), its normal and position are those of there, and the tangents turn with it on
@@ -321,21 +373,20 @@ def follow(
     """
     for k in range(keep.shape[0]):
         m, found = keep[k], place[k]
-        point, part = pairs.point[m], shape_part[pairs.shape[m]]
+        point, part = number[m], shape_part[shape[m]]
         for r in range(3):
             local = (
-                times_column(pairs.frame, m, r, before.rotation, part, 0),
-                times_column(pairs.frame, m, r, before.rotation, part, 1),
-                times_column(pairs.frame, m, r, before.rotation, part, 2),
+                times_column(frames, m, r, rotation, part, 0),
+                times_column(frames, m, r, rotation, part, 1),
+                times_column(frames, m, r, rotation, part, 2),
             )
             for c in range(3):
-                turn = there.rotation
                 frame[k, r, c] = local[0] * turn[part, c, 0] + local[1] * turn[part, c, 1] + local[2] * turn[part, c, 2]
         for c in range(3):
-            position[k, c] = there.points[point, c] + pairs.position[m, c] - before.points[point, c]
-        if found >= 0 and turn_frame(frame, k, (now.frame[found, 0, 0], now.frame[found, 0, 1], now.frame[found, 0, 2])):
+            position[k, c] = there[point, c] + positions[m, c] - before[point, c]
+        if found >= 0 and turn_frame(frame, k, (frames_there[found, 0, 0], frames_there[found, 0, 1], frames_there[found, 0, 2])):
             for c in range(3):
-                position[k, c] = now.position[found, c]
+                position[k, c] = positions_there[found, c]
 
 
 @njit(cache=True, inner=True, _nrt=False)
@@ -345,28 +396,38 @@ def times_column(frame: np.ndarray, m: int, r: int, rotation: np.ndarray, part: 
 
 
 @njit(cache=True, _nrt=False)
-def fastest(v: np.ndarray, nodes: np.ndarray, rigid: RigidParts, centre: np.ndarray, reach: np.ndarray) -> float:
+def fastest(
+    v: np.ndarray,
+    nodes: np.ndarray,
+    first: np.ndarray,
+    origin: np.ndarray,
+    joint_start: np.ndarray,
+    joint_row: np.ndarray,
+    screw: np.ndarray,
+    centre: np.ndarray,
+    reach: np.ndarray,
+) -> float:
     """Bound of the speed (m/s) of every point of every part at the velocities v (n,).
 
     ``nodes``, (k, 3): first row of v, last + 1 and rows from one point to the next of each part that deforms. The shapes of
-    a rigid part reach so far, ``reach`` (parts,) m, from its ``centre`` (parts, 3).
+    a rigid part reach so far, ``reach`` (parts,) m, from its ``centre`` (parts, 3). What is between are the arrays of
+    :class:`RigidParts`.
     """
     square = 0.0
     for k in range(nodes.shape[0]):
         for i in range(nodes[k, 0], nodes[k, 1], nodes[k, 2]):
             square = max(square, v[i] * v[i] + v[i + 1] * v[i + 1] + v[i + 2] * v[i + 2])
     found = np.sqrt(square)
-    for part in range(rigid.row.shape[0]):
-        row = rigid.row[part]
+    for part in range(first.shape[0]):
+        row = first[part]
         if row < 0:
             continue
-        lever = length(between(rigid.origin, part, centre, part)) + reach[part]
+        lever = length(between(origin, part, centre, part)) + reach[part]
         speed = length((v[row], v[row + 1], v[row + 2])) + lever * length((v[row + 3], v[row + 4], v[row + 5]))
         joints = 0.0
-        for e in range(rigid.joint_start[part], rigid.joint_start[part + 1]):
-            screw = rigid.screw
+        for e in range(joint_start[part], joint_start[part + 1]):
             along = length((screw[e, 0], screw[e, 1], screw[e, 2])) + lever * length((screw[e, 3], screw[e, 4], screw[e, 5]))
-            joints += abs(v[rigid.joint_row[e]]) * along
+            joints += abs(v[joint_row[e]]) * along
         found = max(found, speed + joints)
     return found
 
@@ -374,32 +435,41 @@ def fastest(v: np.ndarray, nodes: np.ndarray, rigid: RigidParts, centre: np.ndar
 @njit(cache=True, _nrt=False)
 def add_forces(
     keep: np.ndarray,
-    pairs: Pairs,
-    points: Points,
+    number: np.ndarray,
+    shape: np.ndarray,
+    frame: np.ndarray,
+    position: np.ndarray,
+    point_part: np.ndarray,
+    point_row: np.ndarray,
+    columns_of: np.ndarray,
+    place: np.ndarray,
     shape_part: np.ndarray,
     reference: np.ndarray,
     lam: np.ndarray,
-    sums: Sums,
+    wrench: np.ndarray,
+    force_sum: np.ndarray,
+    node_force: np.ndarray,
     world: np.ndarray,
 ) -> None:
-    """Add the forces lam (kept, 3) of the contacts ``keep`` to ``sums``; fill ``world`` (kept, 3), the force on the point's part.
+    """Add the forces lam (kept, 3) of the contacts ``keep`` to sums; fill ``world`` (kept, 3), the force on the point's part.
 
-    ``reference`` (parts, 3) is what torques on parts are about.
+    ``number``, ``shape``, ``frame`` and ``position`` are those of :class:`Pairs`, what follows those of :class:`Points` and the
+    parts of the shapes; ``reference`` (parts, 3) is what torques on parts are about. The sums are those of
+    :class:`femsim.step.rows_kernels.Sums`.
     """
-    node_force = sums.node_force
     for k in range(keep.shape[0]):
         m = keep[k]
-        point = pairs.point[m]
-        own, other = points.part[point], shape_part[pairs.shape[m]]
-        force = world_force(pairs.frame, m, lam, k)
-        row = points.row[point]
+        point = number[m]
+        own, other = point_part[point], shape_part[shape[m]]
+        force = world_force(frame, m, lam, k)
+        row = point_row[point]
         for c in range(3):
             world[k, c] = force[c]
             if row >= 0:
                 node_force[row + c] += force[c]
-        if row >= 0 and points.columns[point] == 6:
-            lever = between(points.place, point, pairs.position, m)
+        if row >= 0 and columns_of[point] == 6:
+            lever = between(place, point, position, m)
             for c in range(3):
                 node_force[row + 3 + c] += moment_entry(c, lever, force)
-        add_side(own, 1.0, between(reference, own, pairs.position, m), force, sums.wrench, sums.force_sum)
-        add_side(other, -1.0, between(reference, other, pairs.position, m), force, sums.wrench, sums.force_sum)
+        add_side(own, 1.0, between(reference, own, position, m), force, wrench, force_sum)
+        add_side(other, -1.0, between(reference, other, position, m), force, wrench, force_sum)
