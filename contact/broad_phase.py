@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from contact.compiled import Fixed
 from contact.detect_kernels import candidate_pairs, group_boxes
 from contact.errors import ContactError
 from contact.shapes import ShapeTable
@@ -50,6 +51,7 @@ class BroadPhase:
         self._may_contact = may_contact
         self._table = table
         self._box = np.empty((len(starts), 2, 3))
+        self._group_boxes, self._candidate_pairs = Fixed(group_boxes), Fixed(candidate_pairs)
 
     def candidates(self, points: FloatArray, reach: FloatArray, shape_rotation: FloatArray, shape_translation: FloatArray) -> int:
         """Find the pairs whose boxes overlap, sorted by shape, then run; they are in ``pairs``.
@@ -73,14 +75,14 @@ class BroadPhase:
         ContactError
             When a point is not finite.
         """
-        bad = group_boxes(points, reach, self.run_start, self._box)
+        bad = self._group_boxes(points, reach, self.run_start, self._box)
         if bad >= 0:
             raise ContactError(
                 f"detect: points[{bad}] is {points[bad].tolist()}; positions must be finite: the step before "
                 "this one went wrong (try a smaller time step)."
             )
         return int(
-            candidate_pairs(
+            self._candidate_pairs(
                 self._box,
                 self.run_body,
                 self._shape_body,

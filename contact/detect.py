@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from contact.broad_phase import BroadPhase
+from contact.compiled import Fixed
 from contact.crease_kernels import creases_on_cylinders, crossing_creases
 from contact.creases import CreaseTable
 from contact.detect_kernels import TURNED, detect_points, place_shapes
@@ -183,6 +184,9 @@ class Detector:
         most_per_pair: int = MOST_PER_PAIR,
     ) -> None:
         self.shapes = tuple(shapes)
+        self._place_shapes, self._detect_points, self._crossing_edges = map(Fixed, (place_shapes, detect_points, crossing_edges))
+        self._rolling_contacts, self._contacts_of_faces = Fixed(rolling_contacts), Fixed(contacts_of_faces)
+        self._crossing_creases, self._creases_on_cylinders = Fixed(crossing_creases), Fixed(creases_on_cylinders)
         matrix = _square(may_contact)
         n_bodies = len(matrix)
         self.point_body = whole_numbers("point_body", point_body, None, n_bodies)
@@ -325,7 +329,7 @@ class Detector:
         """
         rotation = _floats("body_rotation", body_rotation, (self._n_bodies, 3, 3))
         translation = _floats("body_translation", body_translation, (self._n_bodies, 3))
-        place_shapes(
+        self._place_shapes(
             self.shape_body,
             self._local_rotation,
             self._local_translation,
@@ -394,7 +398,7 @@ class Detector:
         """Write the contacts of points of bodies with shapes of others; return how many there are, also beyond the room."""
         table = self._table
         return int(
-            detect_points(
+            self._detect_points(
                 where,
                 self.point_radius,
                 self._margin,
@@ -439,7 +443,7 @@ class Detector:
         """Write the contacts that points do not see after the first n, of these as many as a pair may have; return how many."""
         table = self._table
         if self._edges_may_cross(n_pairs):
-            n = crossing_edges(
+            n = self._crossing_edges(
                 n,
                 self._shape_corner,
                 self.shape_body,
@@ -457,16 +461,16 @@ class Detector:
                 self._feature,
             )
         if self._rolls:
-            n = rolling_contacts(n, self._placed(rotation, translation), self._may_contact, self._output)
+            n = self._rolling_contacts(n, self._placed(rotation, translation), self._may_contact, self._output)
         if self._creases is not None and self._near(self._cross, n_pairs):
             placed = self._placed(rotation, translation)
-            n = crossing_creases(n, self._creases.creases, placed, self.point_body, self._may_contact, self._output)
+            n = self._crossing_creases(n, self._creases.creases, placed, self.point_body, self._may_contact, self._output)
         if self._creases is not None and self._near(self._on_rims, n_pairs):
-            n = creases_on_cylinders(
+            n = self._creases_on_cylinders(
                 n, self._creases.creases, self._placed(rotation, translation), self._may_contact, self._output
             )
         if self._faces is not None:
-            n = contacts_of_faces(n, self._faces, self._placed(rotation, translation), self._output)
+            n = self._contacts_of_faces(n, self._faces, self._placed(rotation, translation), self._output)
         if self._thins is not None and self._most < n <= len(self._point):
             n = thinned(n, self._most, self.point_body, self.shape_body, self._thins, self._output)
         return n

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from contact.compiled import Fixed
 from femsim.model.parts import Part
 from femsim.step.point_rows_kernels import RigidParts, spread_wrenches
 from femsim.step.rows_kernels import Sums
@@ -64,6 +65,7 @@ class Places:
     """
 
     def __init__(self, system: System, parts: Sequence[Part]) -> None:
+        self._spread = Fixed(spread_wrenches)
         self._system, self._moving = system, [(k, part) for k, part in enumerate(parts) if part.body >= 0]
         n = len(parts)
         self.row, rows = np.full(n, STATIC, dtype=np.int64), [np.zeros(0, dtype=np.int64)] * n
@@ -116,7 +118,7 @@ class Places:
 
     def spread(self, placed: Placed, sums: Sums, out: np.ndarray) -> None:
         """Add to ``out``, (n,), the wrenches on rigid parts, N and N m, about their references."""
-        spread_wrenches(*self.rigid(placed), placed.reference, sums.wrench, sums.force_sum, out)
+        self._spread(*self.rigid(placed), placed.reference, sums.wrench, sums.force_sum, out)
 
 
 def _run(numbers: list[int]) -> slice | np.ndarray:

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from contact import Detector, PlacedShape, PointContacts, first_points
+from contact.compiled import Fixed
 from contact.metrics import norm
 from femsim.base.rotations import quaternion_from_vector, quaternion_to_matrix
 from femsim.model.contact_rules import ContactRules
@@ -45,6 +46,8 @@ class PointFamily:
 
     def __init__(self, system: System, parts: Sequence[Part], places: Places, rules: ContactRules) -> None:
         self._system, self._parts, self._places, self._rules = system, parts, places, rules
+        self._place_carried, self._fastest = Fixed(kernels.place_carried), Fixed(kernels.fastest)
+        self._fill_rows, self._follow, self._add_forces = map(Fixed, (kernels.fill_rows, kernels.follow, kernels.add_forces))
         shapes: list[PlacedShape] = []
         part_of, rows, columns, radii, point_surface, firsts = [], [], [], [], [], []
         #: where the points of each part stand among all, and for rigid parts and obstacles where they are in its own frame
@@ -134,7 +137,7 @@ class PointFamily:
     def _place_points(self, state: State, placed: Placed) -> np.ndarray:
         """World positions of all points, (p, 3), m."""
         points = self._still.copy()
-        kernels.place_carried(*self._carried_points, placed.rotation, placed.translation, points)
+        self._place_carried(*self._carried_points, placed.rotation, placed.translation, points)
         for part, where in self._deforming:
             q = state.q[self._system.q_slices[part.body]]
             points[where] = self._system.bodies[part.body].contact_points(q, part.nodes)
@@ -177,11 +180,11 @@ class PointFamily:
         joints = v.copy()
         joints[self._carrying] = 0.0
         rigid = self._places.rigid(placed)._replace(row=self._carried)
-        return 2.0 * kernels.fastest(joints, self._nodes[:0], *rigid, placed.translation, self._reach)
+        return 2.0 * self._fastest(joints, self._nodes[:0], *rigid, placed.translation, self._reach)
 
     def fastest(self, placed: Placed, v: np.ndarray) -> float:
         """Bound of the speed (m/s) of every point of every part at the velocities v (n,)."""
-        return kernels.fastest(v, self._nodes, *self._places.rigid(placed), placed.translation, self._reach)
+        return self._fastest(v, self._nodes, *self._places.rigid(placed), placed.translation, self._reach)
 
     def max_penetration(self, state: State, placed: Placed) -> float:
         """Largest penetration in a state, m."""
@@ -229,7 +232,7 @@ class PointFamily:
         """Entries of J and phi of contacts, of those that something can press."""
         c: PointContacts = found.contacts
         rows = room(len(c.point), self._most_entries)
-        kept, entries = kernels.fill_rows(
+        kept, entries = self._fill_rows(
             c.point, c.shape, c.gap, c.frame, c.position, self.point_part, self._row, self._columns, found.points,
             self.shape_part, *self._places.rigid(found.placed), *given, *rows,
         )  # fmt: skip
@@ -246,7 +249,7 @@ class PointFamily:
         points = self._place_points(there, placed)
         now = self._find(points, placed, found.margin)
         frame, position = np.empty((len(keep), 3, 3)), np.empty((len(keep), 3))
-        kernels.follow(
+        self._follow(
             keep, c.point, c.shape, c.frame, c.position, found.points, found.placed.rotation, points, placed.rotation,
             self.shape_part, now.frame, now.position, matched(rows.key, self._keys(now)), frame, position,
         )  # fmt: skip
@@ -311,7 +314,7 @@ class PointFamily:
         """Add the forces lam (kept, 3), N, normal first, to the sums; return those in the world, (kept, 3)."""
         found, keep, world = rows.found, rows.keep, np.empty((len(rows), 3))
         c: PointContacts = found.contacts
-        kernels.add_forces(
+        self._add_forces(
             keep, c.point, c.shape, c.frame, c.position, self.point_part, self._row, self._columns, found.points, self.shape_part,
             found.placed.reference, lam, *sums, world,
         )  # fmt: skip

@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from contact import Group, Rows
+from contact.compiled import Fixed
 from contact.jacobian_kernels import scatter
 from contact.masses_kernels import Masses
 from contact.metrics_kernels import relative
@@ -34,6 +35,7 @@ PILES_FROM = 1000
 
 
 _NO_FORCES = np.zeros((0, 3))
+_sizes = Fixed(kernels.sizes)
 
 
 class System:
@@ -318,7 +320,7 @@ class System:
             external += self.pushed
         diagonal = self.diagonal()
         terms = Terms(out, contact_force, self.joints.push(), self._inertia, external, self.b)
-        self._lacks, largest, b_size, trace = kernels.sizes(diagonal, self.prescribed, terms, self._lacking)
+        self._lacks, largest, b_size, trace = _sizes(diagonal, self.prescribed, terms, self._lacking)
         self.opening = self.joints.opening()
         floor = 1e-3 * math.sqrt(2.0 * max(elastic, 0.0) / implicit)
         self.scale = scale = max(largest, floor, 1e-6 * b_size, still * math.sqrt(trace))

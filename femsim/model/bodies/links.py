@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from contact import GroupKind
+from contact.compiled import Fixed
 from femsim.base.rotations import quaternion_from_matrix
 from femsim.model.bodies import tree_kernels as kernels
 from femsim.model.bodies.body import BodyForces, BodyStep, LinkPlaces, StepSettings
@@ -19,6 +20,9 @@ from femsim.model.bodies.tree_joints import Followed, Motor, TreeJoint
 from femsim.model.bodies.tree_kernels import FIXED, PRISMATIC, SPHERICAL, Places, Tree
 from femsim.model.bodies.tree_step_kernels import Motors, Start
 from femsim.model.frames import LinkFrame
+
+# called by all bodies of links with arrays of the same kinds
+_configure, _move, _fill_link_places = Fixed(kernels.configure), Fixed(kernels.move), Fixed(kernels.fill_link_places)
 
 
 @dataclass
@@ -189,7 +193,7 @@ class LinkedBody(BodyDefaults, ABC):
             if asked == known.q:
                 return known
         found = _Configuration(asked, kernels.no_places(len(self._rows)), np.empty((self.n_v, self.n_v)))
-        kernels.configure(self.tree, q, found.places, found.M)
+        _configure(self.tree, np.ascontiguousarray(q, dtype=np.float64), found.places, found.M)
         self._known = (found, *self._known[:2])
         return found
 
@@ -199,8 +203,8 @@ class LinkedBody(BodyDefaults, ABC):
 
     def moved(self, q: np.ndarray, v_hat: np.ndarray, time: float) -> np.ndarray:
         """Pose by the exponential map, in an energy-momentum step by Cayley's."""
-        out = q.copy()
-        kernels.move(self.tree, q, v_hat, time, self._conserving, out)
+        out = np.array(q, dtype=np.float64)
+        _move(self.tree, out.copy(), np.ascontiguousarray(v_hat, dtype=np.float64), float(time), self._conserving, out)
         return out
 
     def link_pose(self, q: np.ndarray, link: int) -> tuple[np.ndarray, np.ndarray]:
@@ -218,7 +222,7 @@ class LinkedBody(BodyDefaults, ABC):
         which, starts, rows_of_all = self._asked_rows
         k = len(which)
         rotation, centre, origin, screw = np.empty((k, 3, 3)), np.empty((k, 3)), np.empty((k, 3)), np.empty((len(rows_of_all), 6))
-        kernels.fill_link_places(self.tree, places, which, starts, rows_of_all, rotation, centre, screw)
+        _fill_link_places(self.tree, places, which, starts, rows_of_all, rotation, centre, screw)
         origin[:] = q[:3]
         return LinkPlaces(rotation, centre, origin, centre, screw)
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from contact.compiled import Fixed
 from femsim.base.errors import InputError, did_you_mean
 from femsim.model.bodies import tree_kernels as kernels, tree_step_kernels as step_kernels
 from femsim.model.bodies.body import BodyForces, BodyStep, StepSettings, StepStart
@@ -18,6 +19,10 @@ from femsim.model.bodies.tree_step_kernels import Ends, Equations, Start
 
 #: A motion that a joint follows exactly may leave its range by so much, rad or m.
 _BEYOND = 1e-6
+
+# called by all robots with arrays of the same kinds
+_linearise, _fill_equations = Fixed(step_kernels.linearise), Fixed(step_kernels.fill_equations)
+_end_joints = Fixed(step_kernels.end_joints)
 
 
 class TreeBody(LinkedBody):
@@ -181,7 +186,7 @@ class TreeBody(LinkedBody):
         self._start_motors(t, settings)
         ends, start, out = self._equations(q, v, settings, external)
         self._rate_there, self._place = out.rate, v.copy()
-        step_kernels.linearise(self.tree, ends, self._drives, start, out, self._slope, data, b)
+        _linearise(self.tree, ends, self._drives, start, out, self._slope, data, b)
 
     def _equations(
         self, q: np.ndarray, v: np.ndarray, settings: StepSettings, external: np.ndarray
@@ -204,7 +209,7 @@ class TreeBody(LinkedBody):
     ) -> None:
         """Fill what d'Alembert's equations of the step lack at v_hat."""
         ends, begun, there = self._equations(start.q, start.v, settings, external)
-        step_kernels.fill_equations(self.tree, ends, self._drives, begun, moved, v_hat, there)
+        _fill_equations(self.tree, ends, self._drives, begun, moved, v_hat, there)
         inertia[:] = there.rate
         out[:] = there.rate - external + self.joint_damping * v_hat
         self._asked = (there.M, there.rate, v_hat.copy())
@@ -231,7 +236,7 @@ class TreeBody(LinkedBody):
     ) -> None:
         """Fill the state at the end of the step; the base has the velocity that the momentum of the whole leaves to it."""
         start, M = self._start(q, v, settings), self._configuration(q).M
-        step_kernels.end_joints(self.tree, start, M, self.joint_damping, v_hat, q_new, v_new, self._calmed)
+        _end_joints(self.tree, start, M, self.joint_damping, v_hat, q_new, v_new, self._calmed)
         self._lead_base(q, v, v_hat, settings.dt, q_new, v_new)
         self._calmed_to = v_new.copy()
 
