@@ -11,7 +11,7 @@ from contact.delassus_kernels import congruence
 from contact.errors import ContactError
 from contact.jacobian_kernels import gather, scatter
 from contact.linear import Backend, DenseCholesky, Factorization, Pardiso, make_factorization, same_pattern
-from contact.problem import ContactProblem
+from contact.problem import ContactProblem, Group
 from contact.smooth_motions import SmoothMotions, motions_of
 from contact.turns import Turned, Turns, whole_triples
 
@@ -65,6 +65,8 @@ class DelassusOperator:
         self.factorization: Factorization = factorization or make_factorization(backend, threads)
         self._pattern: tuple[np.ndarray, np.ndarray] | None = None
         self._refined, self._double, self.single = refined, False, False
+        #: bodies of the problem that was factorized last, and how they move as a whole
+        self._groups: tuple[Group, ...] | None = None
         self._whole = np.zeros((0, 3), dtype=np.int64)
         self._smooth: SmoothMotions | None = None
         #: rows that the last factorization kept, none where it failed
@@ -120,7 +122,7 @@ class DelassusOperator:
             self._pattern = (memory["indptr"], memory["indices"]) if memory else None
             return
         indptr, n = memory["indptr"], len(memory["indptr"]) - 1
-        self._pattern, self._whole = (indptr, memory["indices"]), memory["whole"]
+        self._pattern, self._whole, self._groups = (indptr, memory["indices"]), memory["whole"], None
         self._factorize(sp.csc_matrix((memory["data"], memory["indices"], indptr), shape=(n, n)), memory["patch"])
         if "turned" in memory:
             self._turns = Turns(memory["turned_rows"], memory["turned"])
@@ -163,7 +165,8 @@ class DelassusOperator:
                 lacking = whole_triples(lacking, problem.turns, problem.n)
             if len(lacking) <= _FEW_EXTRA:
                 patch, missing = self._kept, lacking
-        self._whole = motions_of(problem.groups)
+        if problem.groups is not self._groups:
+            self._groups, self._whole = problem.groups, motions_of(problem.groups)
         self._factorize(problem.A, patch)
         self._turns = problem.turns
         if len(missing):

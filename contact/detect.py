@@ -93,15 +93,16 @@ class PointContacts:
             self.point.copy(), self.shape.copy(), self.gap.copy(), self.frame.copy(), self.position.copy(), self.feature.copy()
         )
 
-    def select(self, which: slice | BoolArray) -> PointContacts:
-        """Return some of the contacts, by mask (n,) or slice, with arrays of their own."""
+    def select(self, which: slice | BoolArray | IntArray) -> PointContacts:
+        """Return some of the contacts, by mask (n,), numbers or slice, with arrays of their own."""
+        if isinstance(which, slice):
+            return PointContacts(
+                self.point[which], self.shape[which], self.gap[which], self.frame[which], self.position[which],
+                self.feature[which],
+            ).copy()  # fmt: skip
+        index = np.flatnonzero(which) if which.dtype == np.bool_ else which
         return PointContacts(
-            self.point[which].copy(),
-            self.shape[which].copy(),
-            self.gap[which].copy(),
-            self.frame[which].copy(),
-            self.position[which].copy(),
-            self.feature[which].copy(),
+            self.point[index], self.shape[index], self.gap[index], self.frame[index], self.position[index], self.feature[index]
         )
 
 
@@ -195,6 +196,7 @@ class Detector:
         self.point_radius = _lengths(point_radius, n_points)
         self.shape_body = whole_numbers("body of shapes", [s.body for s in self.shapes], None, n_bodies)
         self.shape_surface = whole_numbers("surface of shapes", [s.surface for s in self.shapes], None, None)
+        self._last_surface = max(self.point_surface.max(initial=-1), self.shape_surface.max(initial=-1))
         given = ShapePoints(self.point_body, self.point_radius, self.shapes, self.shape_body)
         self._shape_corner = given.firsts("shape_corner", shape_corner)
         self._shape_rim = given.firsts("shape_rim", shape_rim)
@@ -512,7 +514,7 @@ class Detector:
     def friction(self, contacts: PointContacts, table: npt.ArrayLike) -> FloatArray:
         """Coefficient of each contact, (n,), from a table (k, k) by surface of point and of shape."""
         values = np.asarray(table, dtype=np.float64)
-        largest = max(self.point_surface.max(initial=-1), self.shape_surface.max(initial=-1))
+        largest = self._last_surface
         if values.ndim != 2 or min(values.shape) <= largest:
             raise ContactError(
                 f"friction: the table has shape {values.shape}; give a square one for the surface materials 0 to {largest}."

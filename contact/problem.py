@@ -68,7 +68,7 @@ class _Measures(NamedTuple):
     b_size: float
 
 
-@dataclass(frozen=True)
+@dataclass
 class ContactProblem:
     """Find v and lam with A v = b + J^T lam and, for each contact, the Signorini-Coulomb law on u = J v + phi.
 

@@ -19,7 +19,7 @@ Status = Literal["converged", "infeasible", "stopped at rounding", "stopped at t
 Check = tuple[str, object, bool, str]
 
 
-@dataclass(frozen=True)
+@dataclass
 class WarmStart:
     """Starting point of a solve.
 
@@ -38,7 +38,7 @@ class WarmStart:
     row_forces: np.ndarray | None = None
 
 
-@dataclass(frozen=True)
+@dataclass
 class History:
     """Residuals by iteration, the first row after the first iteration.
 
@@ -57,7 +57,7 @@ class History:
     step_norm: np.ndarray
 
 
-@dataclass(frozen=True)
+@dataclass
 class Solution:
     """Answer of a solver.
 

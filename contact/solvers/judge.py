@@ -156,7 +156,7 @@ class Judge:
         if final or (not self.failed and self.last.worst < self.best.worst):
             self.best, self._best_row = self.last, row
             self._v, self._lam = v.copy(), lam.reshape(-1, 3).copy()
-            self._best_law = law._replace(lam=law.lam.copy())
+            self._best_law = LawArguments(law.u, law.lam.copy(), law.rho, law.friction, law.phi)
         return final or self.failed
 
     def _passes(self, found: Residuals) -> bool:

@@ -119,8 +119,9 @@ class Sides:
     @classmethod
     def joined(cls, families: Sequence[Sides]) -> Sides:
         """Those of all families, one after the other."""
-        if len(families) == 1:
-            return families[0]
+        filled = [one for one in families if len(one.gap)] or families[:1]
+        if len(filled) == 1:
+            return filled[0]
         return cls(*(joined([getattr(one, field.name) for one in families]) for field in fields(cls)))
 
 
@@ -194,8 +195,23 @@ def matched(wanted: np.ndarray, known: np.ndarray) -> np.ndarray:
 
 
 def joined(arrays: Sequence[np.ndarray]) -> np.ndarray:
-    """One array of those of all families."""
-    return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
+    """One array of those of all families; that of the only one that has any entries is it."""
+    if len(arrays) > 1:
+        filled = [array for array in arrays if len(array)]
+        if len(filled) > 1:
+            return np.concatenate(arrays)
+        arrays = filled or arrays
+    return arrays[0]
+
+
+def no_rows(columns: int = 1) -> FamilyRows:
+    """No rows at all, with so many coefficients of friction a contact; what was found is still to be told."""
+    whole, number, vectors = np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros((0, 3))
+    indptr, indices = np.zeros(1, dtype=np.int32), np.zeros(0, dtype=np.int32)
+    friction = number if columns == 1 else np.zeros((0, columns))
+    place = np.zeros((0, 3))
+    nothing = Found(None, place, Placed(np.zeros((0, 3, 3)), place, place, np.zeros((0, 6)), place))
+    return FamilyRows(nothing, whole, indptr, indices, number, vectors, friction, whole, np.zeros((0, 3, 3)), number, number)
 
 
 def room(n: int, most_entries: int) -> Rows:

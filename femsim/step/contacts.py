@@ -290,8 +290,9 @@ class Contacts:
 
     def _joined(self, each: tuple[FamilyRows, ...], friction: np.ndarray, given: Given) -> ContactRows:
         """Rows of all families."""
-        if len(each) == 1 and each[0].softness is None:
-            own = each[0]
+        filled = [rows for rows in each if len(rows)] or each[:1]
+        if len(filled) == 1 and filled[0].softness is None:
+            own = filled[0]
             J = compressed_rows(own.indptr, own.indices, own.data, self.system.n)
             return ContactRows(each, J, own.phi, friction, given, own.restitution)
         indptr = each[0].indptr
@@ -390,14 +391,15 @@ class Contacts:
 
     def _cut(self, rows: ContactRows, values: np.ndarray) -> list[np.ndarray]:
         """Values (nc, ...) of each family."""
-        if len(rows.families) == 1:
-            return [values]
-        ends = np.cumsum([len(own) for own in rows.families])
-        return np.split(values, ends[:-1])
+        cut, start = [], 0
+        for own in rows.families:
+            cut.append(values[start : start + len(own)])
+            start += len(own)
+        return cut
 
     def _shown(self, rows: ContactRows, values: np.ndarray) -> np.ndarray:
         """Values (nc, 3) of contacts, zero where these are no contacts between parts."""
-        if not any(family.hidden for family in self.families):
+        if not any(family.hidden and len(own) for family, own in zip(self.families, rows.families, strict=True)):
             return values
         out, start = values.copy(), 0
         for family, own in zip(self.families, rows.families, strict=True):

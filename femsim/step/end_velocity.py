@@ -31,6 +31,7 @@ import numpy as np
 
 from contact import from_isotropic, isotropic, to_isotropic
 from contact.masses import softened, split_operator, velocities
+from contact.metrics import is_finite
 from contact.split import solve_split
 from femsim.model.bodies.body import StepSettings
 from femsim.step import end_velocity_kernels as kernels
@@ -151,7 +152,7 @@ def end_velocity(
     closed, held = np.empty(len(lam), dtype=np.int64), system.calmed / -dt
     count, bounces = kernels.close_contacts(lam, u, newton.still, rows.restitution, closed)
     turned = (settings.theta < 1.0 and newton.tolerance is not None) or bounces
-    if not (count and turned and np.isfinite(new.v).all() and np.isfinite(lam).all()):
+    if not (count and turned and is_finite(new.v) and is_finite(lam)):
         return EndVelocity(new.v, lam, dt * lam * u, held)
     closed, soft = closed[:count], rows.softness
     if soft is not None and settings.theta == 1.0:  # what is soft has moved by its velocity at the end

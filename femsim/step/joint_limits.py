@@ -9,12 +9,12 @@ tolerance.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from femsim.model.parts import Part
-from femsim.step.contact_family import FamilyRows, Found, Rates, Sides
+from femsim.step.contact_family import FamilyRows, Found, Rates, Sides, no_rows
 from femsim.step.placed import Placed
 from femsim.step.rows_kernels import Given, Sums, normal_offsets
 from femsim.step.state import State
@@ -22,7 +22,7 @@ from femsim.step.system import System
 from femsim.step.whole_joints import WholeJoints
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Reached:
     """Ends of ranges within the margin: their numbers (k,), and the distances to them (k,), rad or m."""
 
@@ -65,6 +65,7 @@ class LimitFamily:
         columns = list(zip(*found, strict=True)) or [(), (), (), (), ()]
         self.row, self.coordinate, self.part = (np.array(columns[k], dtype=np.int64) for k in (0, 1, 4))
         self.sign, self.bound = (np.array(columns[k], dtype=np.float64) for k in (2, 3))
+        self._no_rows = no_rows()
 
     def _gap(self, state: State) -> np.ndarray:
         return np.asarray(self.sign * (state.q[self.coordinate] - self.bound))
@@ -82,6 +83,8 @@ class LimitFamily:
     def rows(self, found: Found, given: Given) -> FamilyRows:
         """One row an end; joints that follow a motion have none."""
         reached: _Reached = found.contacts
+        if not len(reached.end):
+            return replace(self._no_rows, found=found)
         keep = np.flatnonzero(~given.prescribed[self.row[reached.end]])
         end, gap, n = reached.end[keep], reached.gap[keep], len(keep)
         indptr = np.repeat(np.arange(n + 1), 3)[2:]
@@ -98,6 +101,8 @@ class LimitFamily:
 
     def accept(self, rows: FamilyRows, lam: np.ndarray, sums: Sums) -> np.ndarray:
         """Add what the stops exert on the joints to the rows of these, N m or N; no part bears a force of them."""
+        if not len(rows):
+            return rows.phi
         end = rows.found.contacts.end[rows.keep]
         np.add.at(sums.node_force, self.row[end], self.sign[end] * lam[:, 0])
         pressing = np.zeros((len(end), 3))

@@ -137,6 +137,8 @@ class Joints:
 
     def forces(self) -> np.ndarray:
         """Last forces of the rows of :meth:`rows`, (p,)."""
+        if not self._joints:
+            return _NONE
         return np.concatenate([_NONE, *(joint.row_forces for joint in self._joints if joint.constraint() is not None)])
 
     def opening(self) -> float:

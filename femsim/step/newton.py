@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -349,7 +350,7 @@ def _attempt(
     if (fastest := float(np.abs(solution.v).max(initial=0.0))) > _LIGHT:
         raise ContactError(f"The equations of the step lead to a speed of {fastest:.1e} m/s or rad/s; take a smaller dt.")
     system.accept(solution.v, solution.row_forces)
-    led = rows if follow is None or not np.isfinite(solution.v).all() else follow(solution.v)
+    led = rows if follow is None or not math.isfinite(fastest) else follow(solution.v)
     push = problem.pushed(solution.lam) if led is rows else times_transposed(led.J, solution.lam.ravel())
     residual = _lacking(system, settings, newton, solution.v, push)
     return _Iterate(problem, rows, led, solution, push, residual, system.rounding)

@@ -14,7 +14,7 @@ from femsim.base.rotations import quaternion_from_vector, quaternion_to_matrix
 from femsim.model.contact_rules import ContactRules
 from femsim.model.parts import Part
 from femsim.step import point_rows_kernels as kernels
-from femsim.step.contact_family import FamilyRows, Found, Rates, Sides, matched, room
+from femsim.step.contact_family import FamilyRows, Found, Rates, Sides, matched, no_rows, room
 from femsim.step.placed import Placed, Places
 from femsim.step.rows_kernels import Given, Rows, Sums
 from femsim.step.state import State
@@ -93,7 +93,7 @@ class PointFamily:
             most_per_pair=rules.most_per_pair,
             **first_points([placed.shape for placed in shapes], firsts),
         )
-        self._no_rows = _nothing_near(places, anisotropic=bool(rules.anisotropic))
+        self._no_rows = no_rows(2 if rules.anisotropic else 1)
         #: first and last point, half-open, and the part that they have no contact with
         self._without = [
             (self._own[rule.part][0].start + rule.first, self._own[rule.part][0].start + rule.last, rule.other)
@@ -179,8 +179,8 @@ class PointFamily:
         """Bound of the speed (m/s) at which two links of one robot approach each other at the velocities v (n,)."""
         joints = v.copy()
         joints[self._carrying] = 0.0
-        rigid = self._places.rigid(placed)._replace(row=self._carried)
-        return 2.0 * self._fastest(joints, self._nodes[:0], *rigid, placed.translation, self._reach)
+        rigid = self._places.rigid(placed)
+        return 2.0 * self._fastest(joints, self._nodes[:0], self._carried, *rigid[1:], placed.translation, self._reach)
 
     def fastest(self, placed: Placed, v: np.ndarray) -> float:
         """Bound of the speed (m/s) of every point of every part at the velocities v (n,)."""
@@ -221,10 +221,11 @@ class PointFamily:
         rows = self._filled(found, given)
         keep, phi = rows.keep, rows.phi
         self._follow_turns(found, keep, given, phi, middle=False)
-        key = self._keys(c)[keep]
-        sides = self.point_part[c.point[keep]], self.shape_part[c.shape[keep]]
+        if len(keep) < len(friction):
+            c, friction = c.select(keep), friction[keep]
+        sides = self.point_part[c.point], self.shape_part[c.shape]
         return FamilyRows(
-            found, keep, rows.indptr, rows.indices, rows.data, phi, friction[keep], key, c.frame[keep], c.gap[keep],
+            found, keep, rows.indptr, rows.indices, rows.data, phi, friction, self._keys(c), c.frame, c.gap,
             self._rules.restitution[sides], None if self._rules.softness is None else self._rules.softness[sides],
         )  # fmt: skip
 
@@ -274,7 +275,7 @@ class PointFamily:
         What such a base holds then ends the step where the base is, instead of creeping outwards by half of (dt w)^2 r. Contacts
         are those of the start or of the middle.
         """
-        if not self._system.prescribes:
+        if not (self._system.prescribes and given.v.any()):
             return
         c: PointContacts = found.contacts
         for k, row in enumerate(self._places.row):
@@ -331,12 +332,3 @@ class PointFamily:
         point[:, 0, 0] = np.where(self._row[number] >= 0, number - self._first[part[:, 0]], -1)
         weight[:, 0, 0] = 1.0
         return Sides(position, position, rows.frame[:, 0], c.gap[keep], world, part, point, weight)
-
-
-def _nothing_near(places: Places, *, anisotropic: bool) -> FamilyRows:
-    """Rows where nothing is near anything."""
-    whole, number, vectors = np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros((0, 3))
-    indptr, indices = np.zeros(1, dtype=np.int32), np.zeros(0, dtype=np.int32)
-    friction = np.zeros((0, 2)) if anisotropic else number
-    nothing = Found(None, vectors, places.still)
-    return FamilyRows(nothing, whole, indptr, indices, number, vectors, friction, whole, np.zeros((0, 3, 3)), number, number)

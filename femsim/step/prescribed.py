@@ -36,6 +36,8 @@ def exact_holds(scene: Scene) -> list[Hold]:
 
 def prescribed_velocity(scene: Scene, system: System, state: State, settings: StepSettings) -> np.ndarray:
     """Velocities of these rows that end a step exactly on their motion, (n,); zero elsewhere."""
+    if not system.prescribes:
+        return system.at_rest
     v, dt = np.zeros(system.n), settings.dt
     turn_between = cayley_from_quaternion if settings.conserving else vector_from_quaternion
     for index, motion in scene.motions.items():

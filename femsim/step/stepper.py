@@ -11,6 +11,7 @@ import numpy as np
 
 from contact import ContactProblem, Remembering, Solver, WarmStart, contact_velocity
 from contact.compressed import times_transposed
+from contact.metrics import is_finite
 from contact.metrics_kernels import TINY
 from femsim.base.errors import InputError
 from femsim.model.bodies.body import Body, StepSettings
@@ -125,7 +126,7 @@ class Stepper:
         self.problem: ContactProblem | None = None
         self.timings = dict.fromkeys(STAGES, 0.0)
         self.on_restore: list[Callable[[Memory], None]] = []
-        self._placed = (self.state.q.copy(), self.contacts.places.read(self.state))
+        self._placed = (self.state.q.tobytes(), self.contacts.places.read(self.state))
         self.state.energy = self.system.energy(self.state) + soft_pairs.energy_at(self.contacts, self.state, self._placed[1])
         self._nothing, self._little = np.zeros(self.system.n), [_HARDLY * scene.margin] * len(self.contacts.families)
         self._paced: tuple[Placed, np.ndarray, list[float | np.ndarray]] = (self._placed[1], self._nothing, [])
@@ -170,7 +171,7 @@ class Stepper:
                 bodies, couplings, memory, state.sensors, settings.dt, state.level, solved.ahead,
                 remembered(state, settings.dt), report.kinetic_energy + report.elastic_energy, solved.again,
             )  # fmt: skip
-            self._placed = (new.q.copy(), arrived)
+            self._placed = (new.q.tobytes(), arrived)
         return report
 
     def _solve(self, v_prescribed: np.ndarray) -> tuple[ContactRows, Solved]:
@@ -200,7 +201,7 @@ class Stepper:
             searched.append(solved)
             v_hat, ahead = solved.solution.v, True
             rates = Rates(v_hat, v_prescribed)
-            if again == _MOST_SEARCHES - 1 or not np.isfinite(v_hat).all():
+            if again == _MOST_SEARCHES - 1 or not is_finite(v_hat):
                 break
             if within(self._speeds(placed, rates), settings.dt, margins):
                 break
@@ -367,8 +368,9 @@ class Stepper:
     @property
     def placed(self) -> Placed:
         """Where the parts are."""
-        if not (self._placed[0] == self.state.q).all():  # as long, since both are of this scene
-            self._placed = (self.state.q.copy(), self.contacts.places.read(self.state))
+        q = self.state.q.tobytes()
+        if self._placed[0] != q:
+            self._placed = (q, self.contacts.places.read(self.state))
         return self._placed[1]
 
     def held_centre(self, name: str) -> np.ndarray:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -256,8 +255,8 @@ class System:
         for coupling in self.couplings:
             coupling.prepare([state.q[self.q_slices[k]] for k, _ in coupling.rows], state.t + settings.theta * settings.dt)
         for k, (body, start, v) in enumerate(zip(self.bodies, self._starts, self.v_slices, strict=True)):
-            with self._block(k) as own:
-                body.assemble(start.q, start.v, start.t, settings, own, self.b[v], self.external[v])
+            body.assemble(start.q, start.v, start.t, settings, self._block(k), self.b[v], self.external[v])
+            self._restore_block(k)
         for coupled, b in self._add_couplings(settings):
             self.b[coupled] += b
         if self.pushed is not None:
@@ -374,35 +373,34 @@ class System:
         """Fill A with the tangents of bodies and couplings; whether any that were asked to be positive definite are others."""
         other, self._known_diagonal = False, None
         for k, body in enumerate(self.bodies):
-            if lagged and body.kind == "nodes" and body.n_v >= LAGS_FROM:
-                self._restore_block(k)
-                continue
-            with self._block(k) as own:
+            if not (lagged and body.kind == "nodes" and body.n_v >= LAGS_FROM):
+                own = self._block(k)
                 if positive:
                     other |= body.positive_tangent(settings, own)
                 else:
                     body.tangent(settings, own)
+            self._restore_block(k)
         for _ in self._add_couplings(settings):
             pass
         return other
 
-    @contextmanager
-    def _block(self, k: int) -> Iterator[np.ndarray]:
-        """Entries of a body's block of A, to be filled: an array that nothing else changes until the body is asked again."""
-        entries, buffer = self._entries[k], self._buffers[k]
-        if buffer is None:
-            yield self.A.data[entries]
-        else:
-            yield buffer
-            self.A.data[entries] = buffer
+    def _block(self, k: int) -> np.ndarray:
+        """Entries of a body's block of A, to be filled: an array that nothing else changes until the body is asked again.
+
+        Those that others change in A are aside: :meth:`_restore_block` puts them there.
+        """
+        buffer = self._buffers[k]
+        return self.A.data[self._entries[k]] if buffer is None else buffer
 
     def _restore_block(self, k: int) -> None:
-        """Undo what others changed in a body's block of A."""
+        """Put a body's block into A as the body has filled it: undo what others changed there."""
         if (buffer := self._buffers[k]) is not None:
             self.A.data[self._entries[k]] = buffer
 
     def _add_couplings(self, settings: StepSettings) -> list[tuple[np.ndarray, np.ndarray]]:
         """Add the blocks of the couplings to A; return the rows and the force of each."""
+        if not self.couplings:
+            return []
         data = self.A.data
         data[self._between] = 0.0
         forces = []

@@ -45,6 +45,9 @@ class Depth:
     share: float = 0.0
 
 
+_NO_DEPTH = Depth()
+
+
 @dataclass
 class Vitals:
     """What a step says about the health of a run.
@@ -70,10 +73,10 @@ class Vitals:
         Energy that contact put in by undoing penetrations.
     """
 
-    deepest: Depth = Depth()
-    led: Depth = Depth()
-    between: Depth = Depth()
-    creep: Depth = Depth()
+    deepest: Depth = _NO_DEPTH
+    led: Depth = _NO_DEPTH
+    between: Depth = _NO_DEPTH
+    creep: Depth = _NO_DEPTH
     inverted: tuple[int, ...] = ()
     way: tuple[int, float] = (-1, 0.0)
     turn: tuple[int, float] = (-1, 0.0)
@@ -238,7 +241,7 @@ class VitalSigns:
         overlaps : (ndarray, ndarray), (k, 2) and (k,), m
             Parts and gaps of all pairs of points and surfaces that overlap there, beyond what soft contacts give way.
         """
-        led = Depth() if self._led is None else self._deepest(*self._led.gaps(placed))
+        led = _NO_DEPTH if self._led is None else self._deepest(*self._led.gaps(placed))
         inverted = tuple(int(body.inverted_elements) for body in self._system.bodies)
         way, turn = self._moves(new.v_hat, problem.dt, set(forces.contacts.part.ravel().tolist()))
         contacts = forces.contacts
@@ -249,13 +252,13 @@ class VitalSigns:
         depths = [Depth((one.part, one.soft), depth, depth / one.edge) for one, depth in self._thin.depths(new, placed)]
         on_rods = self._thin_on_rods.depths(new, placed)
         depths += [Depth((thin.part, thin.rod), depth, depth / thin.radius) for thin, depth in on_rods]
-        between = max(depths, key=lambda found: found.share, default=Depth())
+        between = max(depths, key=lambda found: found.share, default=_NO_DEPTH)
         return Vitals(self._deepest(*overlaps), led, between, self._creep(problem, lam, forces), inverted, way, turn, pushed)
 
     def _deepest(self, parts: np.ndarray, gaps: np.ndarray) -> Depth:
         """Pair that is deepest relative to its size, and beyond where it started."""
         if not len(gaps):
-            return Depth()
+            return _NO_DEPTH
         depth = -gaps
         if self._from:
             low, high = parts.min(axis=1).tolist(), parts.max(axis=1).tolist()
@@ -263,14 +266,14 @@ class VitalSigns:
         share = depth / self.sizes.part[parts].min(axis=1)
         worst = int(np.argmax(share))
         if not share[worst] > 0.0:
-            return Depth()
+            return _NO_DEPTH
         return Depth((int(parts[worst, 0]), int(parts[worst, 1])), float(depth[worst]), float(share[worst]))
 
     def _creep(self, problem: ContactProblem, lam: np.ndarray, forces: ContactForces) -> Depth:
         """Pair whose sticking contacts creep fastest, by the forces and velocities of one law."""
         contacts, u = forces.contacts, forces.contacts.u
         if not len(lam):
-            return Depth()
+            return _NO_DEPTH
         limit = problem.friction if problem.friction.ndim == 1 else problem.friction.min(axis=1)
         normal = lam[:, 0]
         held = np.hypot(lam[:, 1], lam[:, 2]) < _STICKS * limit * normal

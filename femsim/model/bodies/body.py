@@ -44,7 +44,7 @@ class StepSettings:
     strain_damping: float = 0.0
 
 
-@dataclass(frozen=True)
+@dataclass
 class StepStart:
     """Where a step of one body starts.
 
@@ -61,7 +61,7 @@ class StepStart:
     t: float
 
 
-@dataclass(frozen=True)
+@dataclass
 class BodyStep:
     """One step of one body, for :meth:`Body.balance`.
 
@@ -95,7 +95,7 @@ class BodyStep:
     driven: bool
 
 
-@dataclass(frozen=True)
+@dataclass
 class BodyForces:
     """Forces on a body in one step beside those of contacts and couplings.
 
