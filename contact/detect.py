@@ -228,6 +228,7 @@ class Detector:
         largest = [float(self.point_radius[matrix[self.point_body, body]].max(initial=0.0)) for body in self.shape_body]
         self._table = ShapeTable([s.shape for s in self.shapes], largest)
         self._broad = BroadPhase(self._table, self.shape_body, self.point_body, matrix)
+        self._box_edges = self._box[:, None] & self._cornered[self._broad.run_body]
         self._margin = np.zeros(n_points)
         self._reach = np.zeros(n_points)
         n_shapes = len(self.shapes)
@@ -240,6 +241,7 @@ class Detector:
         self._last_margin: float | None = None
         self._rim_reach = np.zeros(n_shapes)
         self._creases = self._crease_table(edge)
+        self._crossed, self._rims_crossed = self._crossed_by(self._cross), self._crossed_by(self._on_rims)
         walls = [len(placed.shape.points) - 1 for placed in self.shapes if isinstance(placed.shape, Revolved)]
         self.features = max([FEATURES, *walls, *([] if self._creases is None else [self._creases.features])])
         self._take_faces(face, int(most_per_pair))
@@ -291,19 +293,26 @@ class Detector:
         if self._faces is not None:
             self.features += int(np.diff(self._faces.start).max())
 
-    def _near(self, able: BoolArray, n_pairs: int) -> bool:
-        """Whether points of a body are near a shape that crosses one of its shapes, given which shapes can (s, s)."""
-        if not self._mutual:  # only one of two has points for the other: do not ask which
-            return bool(able.any())
-        shape, run = self._broad.pairs[:n_pairs].T
-        return bool((able[shape] & (self.shape_body == self._broad.run_body[run][:, None])).any())
+    def _crossed_by(self, able: BoolArray) -> BoolArray | None:
+        """Which shapes may be crossed by one of the body of each run of points, (s, runs), given which shapes can (s, s).
 
-    def _edges_may_cross(self, n_pairs: int) -> bool:
-        """Whether a box has corners of another one near it; where not, the kernel of the edges is neither called nor compiled."""
-        if not self._boxes_near:
-            return False
+        None where no two can, or where no pair of shapes needs to be near: only one of two has points for the other.
+        """
+        if not able.any() or not self._mutual:
+            return None
+        out = np.zeros((len(able), len(self._broad.run_body)), dtype=np.bool_)
+        for run, body in enumerate(self._broad.run_body):
+            out[:, run] = able[:, self.shape_body == body].any(axis=1)
+        return out
+
+    def _near(self, able: BoolArray, crossed: BoolArray | None, n_pairs: int) -> bool:
+        """Whether points of a body are near a shape that crosses one of its shapes, given what :meth:`_crossed_by` found."""
+        return bool(able.any()) if crossed is None else self._any_of(crossed, n_pairs)
+
+    def _any_of(self, able: BoolArray, n_pairs: int) -> bool:
+        """Whether any of the candidate pairs is one of those that are able, (s, runs)."""
         shape, run = self._broad.pairs[:n_pairs].T
-        return bool((self._box[shape] & self._cornered[self._broad.run_body[run]]).any())
+        return bool(able[shape, run].any())
 
     def _make_room(self, room: int) -> None:
         self._point: IntArray = np.zeros(room, dtype=np.int64)
@@ -444,7 +453,8 @@ class Detector:
     def _edges_and_faces(self, n: int, rotation: FloatArray, translation: FloatArray, n_pairs: int) -> int:
         """Write the contacts that points do not see after the first n, of these as many as a pair may have; return how many."""
         table = self._table
-        if self._edges_may_cross(n_pairs):
+        # where no box has corners of another one near it, the kernel of the edges is neither called nor compiled
+        if self._boxes_near and self._any_of(self._box_edges, n_pairs):
             n = self._crossing_edges(
                 n,
                 self._shape_corner,
@@ -464,10 +474,10 @@ class Detector:
             )
         if self._rolls:
             n = self._rolling_contacts(n, self._placed(rotation, translation), self._may_contact, self._output)
-        if self._creases is not None and self._near(self._cross, n_pairs):
+        if self._creases is not None and self._near(self._cross, self._crossed, n_pairs):
             placed = self._placed(rotation, translation)
             n = self._crossing_creases(n, self._creases.creases, placed, self.point_body, self._may_contact, self._output)
-        if self._creases is not None and self._near(self._on_rims, n_pairs):
+        if self._creases is not None and self._near(self._on_rims, self._rims_crossed, n_pairs):
             n = self._creases_on_cylinders(
                 n, self._creases.creases, self._placed(rotation, translation), self._may_contact, self._output
             )

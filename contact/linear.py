@@ -70,6 +70,13 @@ class Factorization(Protocol):
         ...
 
 
+def address(array: np.ndarray) -> int:
+    """Where the numbers of an array lie; of a vector in a tenth of the time that numpy takes to say so."""
+    if array.ndim == 1 and array.size and array.flags.writeable:
+        return ctypes.addressof(ctypes.c_char.from_buffer(array))
+    return int(array.ctypes.data)
+
+
 def same_pattern(pattern: tuple[np.ndarray, np.ndarray] | None, A: sp.csc_matrix) -> bool:
     """Whether A has its entries where a pattern (indptr, indices) has them; None is no pattern.
 
@@ -154,9 +161,7 @@ class Pardiso:
         numbers = self._numbers
         numbers[2:] = phase, self._n, columns, 0, 0
         before = self._mkl.MKL_Set_Num_Threads_Local(self._threads)
-        self._pardiso(
-            handle, one, one, kind, asked, size, *self._matrix, width, options, silent, b.ctypes.data, x.ctypes.data, status
-        )
+        self._pardiso(handle, one, one, kind, asked, size, *self._matrix, width, options, silent, address(b), address(x), status)
         self._mkl.MKL_Set_Num_Threads_Local(before)
         error = int(numbers[-1])
         if error == -4:
@@ -214,7 +219,7 @@ class Pardiso:
             self.patch = patch.astype(np.int64)
             self._marks = np.zeros(self._n, dtype=np.int32)
             self._marks[patch] = 1
-        self._matrix = [array.ctypes.data for array in (self._values, self._indptr, self._indices, self._marks)]
+        self._matrix = [address(array) for array in (self._values, self._indptr, self._indices, self._marks)]
         if analyse:
             self._options[:] = 0
             # own options; nested dissection; numbers of single precision; no permutation by matching; indices from 0

@@ -168,14 +168,14 @@ class ContactProblem:
 
     def each(self, lam: np.ndarray) -> np.ndarray:
         """Contact forces (nc, 3) or (3 nc,), N, as (nc, 3); ContactError where lam has another size."""
-        if lam.size != self.J.shape[0]:
+        if lam.size != self.phi.size:
             raise ContactError(f"lam has shape {lam.shape}; it must hold {self.J.shape[0]} numbers, three for each contact.")
         return lam.reshape(-1, 3)
 
     def pushed(self, lam: np.ndarray) -> np.ndarray:
         """J^T lam, (n,), N, of contact forces (nc, 3) or (3 nc,); ContactError where lam has another size."""
         J, flat = self.J, self.each(lam).ravel()
-        out = np.empty(J.shape[1])
+        out = np.empty(self.n)
         kernels.scatter(J.indptr, J.indices, J.data, flat, out)
         return out
 

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 import numba
 import numpy as np
@@ -17,7 +18,11 @@ import pytest
 from numba.core.registry import CPUDispatcher
 from numba.core.types.functions import BaseFunction
 
-from contact.compiled import Kernel, njit, one_at_a_time
+import femsim as fs
+from contact import make_solver
+from contact.compiled import Fixed, Kernel, njit, one_at_a_time
+from femsim.step.advance import take_step
+from femsim.step.stepper import Stepper
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("foreign", "materials", "meshes", "contact", "viz", "femsim", "scenes")
@@ -288,3 +293,55 @@ def test_all_kernels_are_compiled_here() -> None:
         if isinstance(node, ast.ImportFrom) and node.module == "numba" and any(a.name in ("njit", "jit") for a in node.names)
     ]
     assert not wrong, f"from contact.compiled import njit: {wrong}"
+
+
+class Two(NamedTuple):
+    x: np.ndarray
+    y: np.ndarray
+
+
+@njit(cache=False, error_model="python")
+def quotient(x: float, y: float) -> float:
+    return x / y
+
+
+@njit(cache=False)
+def product(two: Two, factor: float) -> float:
+    return float((two.x * two.y).sum() * factor)
+
+
+def test_a_kernel_for_one_place_is_asked_once_what_it_gets(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its later calls go to the compiled code at once; with checks, arrays of another kind are refused."""
+    asked: list[object] = []
+    typed = Kernel.typeof_pyval
+    monkeypatch.setattr(Kernel, "typeof_pyval", lambda kernel, value: (asked.append(value), typed(kernel, value))[1])
+    two, call = Two(np.array([1.0, 2.0]), np.array([3.0, 5.0])), Fixed(product)
+    assert call(two, 2.0) == 26.0 and len(asked) >= 2
+    asked.clear()
+    assert [call(Two(two.y, two.y), 1.0), call(two, -1.0)] == [34.0, -13.0] and not asked
+    with pytest.raises(ZeroDivisionError):
+        Fixed(quotient)(1.0, 0.0)
+    monkeypatch.setattr(Fixed, "checks", True)
+    assert call(two, 2.0) == 26.0
+    with pytest.raises(TypeError, match="product was called with"):
+        call(Two(two.x[::-1], two.y), 2.0)
+    assert Fixed(lambda x: 2 * x)(4) == 8  # also what is not compiled
+
+
+def test_the_kernels_of_steps_get_the_same_kinds_of_arrays_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Fixed, "checks", True)
+    scene = fs.Scene("all", dt=0.005, default_friction=0.4)
+    scene.add_floor()
+    scene.add_rigid("box", fs.Box((0.05, 0.05, 0.05)), density=400.0, position=(0.0, 0.0, 0.0501), velocity=(0.5, 0.0, 0.0))
+    scene.add_rigid("other", fs.Box((0.05, 0.05, 0.05)), density=400.0, position=(0.101, 0.02, 0.0501))
+    scene.add_rigid("roller", fs.Cylinder(0.04, 0.05), density=400.0, position=(0.3, 0.0, 0.0501))
+    rubber = fs.Elastic(1e5, 0.35, 1000.0, rayleigh_beta=2e-3, name="rubber")
+    scene.add_soft("cube", fs.box_tets((0.03, 0.03, 0.03), 1), rubber, position=(0.0, 0.3, 0.0152))
+    line = np.linspace((0.0, -0.3, 0.002), (0.1, -0.3, 0.002), 5)
+    scene.add_rod("rope", line, fs.circular_section(0.002), rubber, start=fs.RodEnd("hinged"))
+    arm = scene.add_robot("arm7.urdf", name="arm", position=(0.0, 1.0, 0.0), joints={"joint2": 0.6, "joint4": 1.9})
+    scene.drive_joint(arm, "joint1", fs.Profile([0.0, 1.0], [0.0, 0.5]), stiffness=2000.0)
+    scene.add_robot("quadruped.urdf", name="dog", base="free", position=(1.0, 0.0, 0.5))
+    stepper = Stepper(scene, make_solver("auto"))
+    for _ in range(4):
+        assert take_step(stepper).solution.converged

@@ -26,7 +26,7 @@ from femsim.base.rotations import quaternion_to_matrix
 from femsim.model.bodies.articulated import ArticulatedBody, Link
 from femsim.model.bodies.tree_kernels import move
 from femsim.step import residual_kernels
-from femsim.step.point_rows_kernels import Pairs, Placing, RigidParts, fastest, follow
+from femsim.step.point_rows_kernels import Pairs, RigidParts, fastest, follow
 from femsim.step.stepper import Stepper
 from femsim.step.thin_kernels import find_below
 
@@ -75,8 +75,10 @@ def test_contacts_follow_their_shapes_and_take_the_normals_that_are_found() -> N
     now.frame[0, 0] = -(little[2] @ frames[3, 0])
     place = np.array([-1, 1, 0])  # not found, found, found from the other side
     frame, where = np.empty((3, 3, 3)), np.empty((3, 3))
-    pairs = Pairs(point, shape, np.zeros(4), frames, position)
-    follow(keep, pairs, Placing(points, before), Placing(moved, there), shape_part, now, place, frame, where)
+    follow(
+        keep, point, shape, frames, position, points, before, moved, there, shape_part, now.frame, now.position, place, frame,
+        where,
+    )  # fmt: skip
     for k, m in enumerate(keep):
         carried = frames[m] @ little[shape_part[shape[m]]].T
         if k != 1:
@@ -98,16 +100,16 @@ def test_the_fastest_point_by_nodes_links_and_joints() -> None:
     row, start = np.array([-1, 18]), np.array([0, 0, 1])
     rigid = RigidParts(row, np.array([[9.0, 9.0, 9.0], [0.0, 0.0, 1.0]]), start, np.array([24]), screw)
     centre, reach = np.array([[0.0, 0.0, 0.0], [0.0, 0.0, 3.0]]), np.array([7.0, 0.5])
-    assert fastest(v, nodes, rigid, centre, reach) == 0.0
+    assert fastest(v, nodes, *rigid, centre, reach) == 0.0
     v[3:6] = [1.0, 2.0, 2.0]
-    assert fastest(v, nodes, rigid, centre, reach) == pytest.approx(3.0)
+    assert fastest(v, nodes, *rigid, centre, reach) == pytest.approx(3.0)
     v[9:12] = 50.0  # how a link turns does not move its centre
-    assert fastest(v, nodes, rigid, centre, reach) == pytest.approx(3.0)
+    assert fastest(v, nodes, *rigid, centre, reach) == pytest.approx(3.0)
     v[12:15] = [0.0, 6.0, 8.0]
-    assert fastest(v, nodes, rigid, centre, reach) == pytest.approx(10.0)
+    assert fastest(v, nodes, *rigid, centre, reach) == pytest.approx(10.0)
     v[18:24] = [2.0, 0.0, 0.0, 0.0, 4.0, 3.0]
     v[24] = -1.0
-    assert fastest(v, nodes, rigid, centre, reach) == pytest.approx(2.0 + 2.5 * 5.0 + (5.0 + 2.5 * 2.0))
+    assert fastest(v, nodes, *rigid, centre, reach) == pytest.approx(2.0 + 2.5 * 5.0 + (5.0 + 2.5 * 2.0))
 
 
 def below_twin(points: np.ndarray, nodes: np.ndarray, triangles: np.ndarray, reach: float, least: float) -> np.ndarray:

@@ -44,6 +44,14 @@ BALANCE_FACTOR = 5.0
 VELOCITY_FACTOR, VELOCITY_BOUND = 100.0, 1e-2
 #: A dynamics residual of so many times what rounding leaves is rounding, where that is so many times the tolerance.
 _AT_ROUNDING, _BARRED = 4.0, 4.0
+#: How an answer begins, with {} for the number of iterations.
+_VERDICTS: dict[Status, str] = {
+    "converged": "Converged in {} iterations",
+    "infeasible": "Found infeasible in {} iterations",
+    "failed": "Iteration {} gave a value that is not finite",
+    "stopped at rounding": "Stopped at rounding after {} iterations",
+    "stopped at the limit": "Stopped at the limit of {} iterations",
+}
 #: Most contacts that a message names.
 MOST_NAMED = 8
 #: Where the judge refuses an iterate that a method takes for the answer, the method is asked for this much more.
@@ -261,13 +269,7 @@ class Judge:
         if not (self.converged or self.failed or len(self.closing)):
             self.closing = self._closing(self._law_of_best())
         status = self._status
-        verdict = {
-            "converged": f"Converged in {n} iterations",
-            "infeasible": f"Found infeasible in {n} iterations",
-            "failed": f"Iteration {n} gave a value that is not finite",
-            "stopped at rounding": f"Stopped at rounding after {n} iterations",
-            "stopped at the limit": ended.format(n) if ended else f"Stopped at the limit of {n} iterations",
-        }[status]
+        verdict = ended if ended and status == "stopped at the limit" else _VERDICTS[status]
         if status == "stopped at the limit" and max(best.dynamics, best.contact) <= self.tolerance:
             missing = "law of a light or slow contact" if self.error else "balance of a body or the plain norm of the dynamics"
             note = f"Only the {missing} is missing. {note}".strip()
@@ -280,7 +282,7 @@ class Judge:
         if not self.converged and self._best_row < n - 1:
             place = f"that of iteration {self._best_row + 1}" if self._best_row >= 0 else "the start"
             numbers += f"; returned is the best iterate, {place}"
-        message = f"{verdict} ({numbers}{f', {law}' if law else ''}).{f' {note}' if note else ''}"
+        message = f"{verdict.format(n)} ({numbers}{f', {law}' if law else ''}).{f' {note}' if note else ''}"
         columns = History(history[:, 0], history[:, 1], history[:, 2])
         known = best if self._plain and self._best_law is not None else None
         return Solution(self._v, self._lam, status, message, n, columns, timings, details, residuals=known)

@@ -150,6 +150,8 @@ class PointFamily:
         whole = self.whole_joints
         if not self._without and not whole and (self._within is None or np.ndim(margin) == 0):
             return found.copy()
+        if not len(found):
+            return found.copy()
         keep = ~whole.at_shapes(found.point, self.shape_part[found.shape])
         if self._within is not None and isinstance(margin, np.ndarray):
             within = self._within[self.point_part[found.point], self.shape_part[found.shape]]
