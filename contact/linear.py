@@ -73,7 +73,7 @@ class Factorization(Protocol):
 def address(array: np.ndarray) -> int:
     """Where the numbers of an array lie; of a vector in a tenth of the time that numpy takes to say so."""
     if array.ndim == 1 and array.size and array.flags.writeable:
-        return ctypes.addressof(ctypes.c_char.from_buffer(array))
+        return ctypes.addressof(ctypes.c_char.from_buffer(array.data))
     return int(array.ctypes.data)
 
 

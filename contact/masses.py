@@ -6,14 +6,18 @@ import numpy as np
 import scipy.sparse as sp
 
 from contact import masses_kernels as kernels
+from contact.compiled import Fixed
 from contact.masses_kernels import BlockRows, Masses
 from contact.problem import ContactProblem
+
+# masses are always of the same kinds of arrays
+_times, _operator = Fixed(kernels.times), Fixed(kernels.operator)
 
 
 def velocities(masses: Masses, impulse: np.ndarray) -> np.ndarray:
     """Velocities, (n,), that impulses (n,), N s, make."""
     out = np.empty(len(impulse))
-    kernels.times(masses, impulse, out)
+    _times(masses, np.ascontiguousarray(impulse, dtype=np.float64), out)
     return out
 
 
@@ -62,4 +66,4 @@ def split_operator(masses: Masses, problem: ContactProblem, contacts: np.ndarray
         (k, k) blocks, m/(N s).
     """
     J = problem.J
-    return BlockRows(*kernels.operator(masses, J.indptr, J.indices, J.data, contacts, dt))
+    return BlockRows(*_operator(masses, J.indptr, J.indices, J.data, contacts, dt))

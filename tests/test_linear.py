@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from small_matrices import BACKENDS, assert_inverse, needs_pardiso, sparse_spd
 
 from contact import ContactError
-from contact.linear import DenseCholesky, Factorization, Pardiso, make_factorization
+from contact.linear import DenseCholesky, Factorization, Pardiso, address, make_factorization
 
 
 def rows(*numbers: int) -> np.ndarray:
@@ -275,3 +275,12 @@ def test_factors_are_released() -> None:
                 start = resident_kilobytes()
         gc.collect()
         assert resident_kilobytes() - start < 10_000, again
+
+
+@pytest.mark.parametrize(
+    "array", [np.zeros(3), np.zeros(2, np.float32), np.zeros(5)[2:], np.zeros(0), np.zeros((2, 3), order="F")]
+)
+def test_addresses_are_those_of_numpy(array: np.ndarray) -> None:
+    assert address(array) == array.ctypes.data
+    array.flags.writeable = False
+    assert address(array) == array.ctypes.data
