@@ -202,7 +202,7 @@ MUTANTS = (
     ),
     Mutant(
         "physics", "contact pushes fingers the other way", STEP + "point_rows_kernels.py",
-        "+= along + (screw[3]", "-= along + (screw[3]",
+        "+= along + (screw[e, 3]", "-= along + (screw[e, 3]",
         "test_contact_rows.py test_gauges.py::test_joint_of_a_finger",
     ),
     Mutant(
