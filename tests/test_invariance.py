@@ -116,7 +116,7 @@ def test_a_change_by_rounding_does_not_change_forces_that_are_not_unique(seed: i
 
 
 def cubes(size: float) -> tuple[np.ndarray, np.ndarray]:
-    """Nodes of two soft cubes in each step, in their size, and contacts, all and slipping, (30, 2), while one slides on the other.
+    """Nodes of two soft cubes in each step, in their size, and contacts, all and slipping, (30, 2): one slides on the other.
 
     All vertices of one are a thousandth of an edge beside those of the other. All lengths are ``size`` times as large, also those
     in speeds and in the stiffness.
