@@ -190,8 +190,9 @@ class Pardiso:
         return size * x.astype(np.float64)
 
     def factorize(self, A: sp.csc_matrix, patch: np.ndarray, *, single: bool = False) -> None:
-        """Factorize A, (n, n), keeping the patch. ContactError when A is not positive definite or the patch is all of it.
+        """Factorize A, (n, n), keeping the patch.
 
+        ContactError when A is not positive definite, its rows are not sorted within columns, or the patch is all of it.
         ``single`` keeps factors as float32: half the memory and the time, for those who measure what an answer lacks and go on.
         """
         if len(patch) == A.shape[0]:
@@ -206,6 +207,10 @@ class Pardiso:
             self._release()
         self._type = kind
         if not same:
+            if not A.has_sorted_indices:  # MKL then reads what is not there
+                raise ContactError(
+                    "the rows of A are not sorted within its columns; call A.sort_indices(), as make_problem does."
+                )
             columns = np.repeat(np.arange(A.shape[0], dtype=np.int32), np.diff(A.indptr))
             # the lower triangle by columns is the upper one by rows
             self._lower = np.flatnonzero(A.indices >= columns)

@@ -783,4 +783,39 @@ MUTANTS = (
         "norm(problem.weight * np.sqrt(squares))", "norm(problem.weight * squares)",
         "test_rounding.py::test_rounding_is_what_its_formula_says",
     ),
+    Mutant(
+        "judges", "what solvers know of W holds for narrow bodies too", "contact/solvers/judge.py",
+        "if most > self.tolerance and self._narrow_scales", "if most < 0.0 and self._narrow_scales",
+        "test_narrow.py::test_the_judge_holds_narrow_bodies_to_the_scale_of_w",
+    ),
+    Mutant(
+        "judges", "the inverse near the diagonal forgets a sign", "contact/narrow_kernels.py",
+        "total -= factors[j, k] * inverse[j + i, k - i]", "total += factors[j, k] * inverse[j + i, k - i]",
+        "test_narrow.py::test_the_inverse_near_the_diagonal",
+    ),
+    Mutant(
+        "physics", "a flying box goes on with old factors", "contact/solvers/exact.py",
+        "self._fresh = small or not", "self._fresh = not",
+        "test_rod_momentum.py::test_a_box_that_flies_and_turns_gains_nothing_by_what_the_solver_leaves",
+    ),
+    Mutant(
+        "physics", "the soft stop of a finger pushes on", "femsim/model/bodies/tree_step_kernels.py",
+        "effort += stop * ((low if", "effort -= stop * ((low if",
+        "test_articulated.py",
+    ),
+    Mutant(
+        "physics", "a cone is as steep as its base is wide", "contact/frustum_kernels.py",
+        "nr, nz = height / length, narrowing / length", "nr, nz = height / length, radius / length",
+        "test_cones.py",
+    ),
+    Mutant(
+        "sensors", "slip counts from a speed that is the same at any size", "femsim/step/contacts.py",
+        "> self.rules.slow)", "> 1e-6)",
+        "test_invariance.py",
+    ),
+    Mutant(
+        "judges", "a stop that nothing moves must not close by rounding", "contact/reduction.py",
+        "phi[held & (phi[:, 0] > -_ROUNDED * speeds), 0] = 0.0", "pass",
+        "test_joints.py::test_loops_that_cannot_move_converge",
+    ),
 )  # fmt: skip

@@ -83,6 +83,17 @@ def test_a_matrix_of_one_row(backend: str) -> None:
 
 
 @needs_pardiso
+def test_unsorted_rows_are_refused_by_pardiso() -> None:
+    """MKL would read what is not there: with such a matrix the process ended."""
+    A = sparse_spd(np.random.default_rng(0), 40)
+    start, stop = A.indptr[3], A.indptr[4]
+    A.indices[start:stop], A.data[start:stop] = A.indices[start:stop][::-1].copy(), A.data[start:stop][::-1].copy()
+    A.has_sorted_indices = False
+    with pytest.raises(ContactError, match="not sorted within its columns"):
+        Pardiso().factorize(A, rows(0, 3))
+
+
+@needs_pardiso
 def test_a_patch_of_all_rows_is_refused_by_pardiso() -> None:
     """MKL ends the process at times; superlu takes it."""
     A = sp.csc_matrix(2.0 * sp.eye(4))
