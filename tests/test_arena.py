@@ -319,6 +319,24 @@ def test_a_block_ends_after_its_cpu_time() -> None:
     assert signal.getsignal(signal.SIGALRM) is handler and signal.getitimer(signal.ITIMER_REAL)[0] == 0.0
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_a_block_ends_also_where_the_error_is_dropped() -> None:
+    """Python drops an error that is raised while it deletes an object: such a block went on for ever."""
+
+    class Deleted:
+        def __del__(self) -> None:
+            until = time.process_time() + 0.1
+            while time.process_time() < until:
+                pass
+
+    started, one = time.process_time(), Deleted()
+    with pytest.raises(TimeoutError), limited(0.05):
+        del one
+        while time.process_time() - started < 5.0:
+            pass
+    assert 0.1 < time.process_time() - started < 3.0
+
+
 def test_over_time_is_a_status_and_not_solved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     fs.write_fclib("one.hdf5", body_between_nodes(np.random.default_rng(2), 6, 5))

@@ -67,21 +67,25 @@ def test_what_no_call_takes_is_a_sentence(call: str) -> None:
 @pytest.mark.parametrize(
     ("call", "change", "said"),
     [
-        ("set_friction", dict(a=None), "set_friction: a is None; give a Handle or a text."),
-        ("add_rigid", dict(surface=3), "add_rigid: surface is 3; give a text."),
-        ("add_rod", dict(self_contact="x"), "add_rod: self_contact is 'x'; give True or False."),
-        ("add_rigid", dict(load=5.0), "add_rigid: load is 5.0; give a function of time or None."),
+        ("set_friction", dict(a=None), "set_friction: a is None, but must be a Handle or a text."),
+        ("add_rigid", dict(surface=3), "add_rigid: surface is 3, but must be a text."),
+        ("add_rod", dict(self_contact="x"), "add_rod: self_contact is 'x', but must be True or False."),
+        ("add_rigid", dict(load=5.0), "load is 5.0, but must be a function of time in s"),
         (
             "pressurize",
             dict(what="cube", pressure=5.0),
-            "pressure is 5.0; give a function of time, e.g. fs.Profile, or None.",
+            "pressure is 5.0, but must be a function of time in s; use fs.Profile.",
         ),
-        ("add_soft", dict(fixed=lambda: 0), "give a function of points or None."),
-        ("drive", dict(motion=(0, 0, 1)), "drive: motion is (0, 0, 1); give a function of time, e.g. fs.Motion, or None."),
-        ("join", dict(limits=[]), "join: limits is []; give two numbers or None."),
-        ("add_soft", dict(self_contact=0.5), "self_contact is 0.5; give True or False."),
-        ("sensor", dict(on=["box"]), "sensor: on is ['box']; give a Handle or a text."),
-        ("sensor", dict(kind=[]), "sensor: kind is []; give a text."),
+        ("add_soft", dict(fixed=lambda: 0), "but must be a function of points or None."),
+        (
+            "drive",
+            dict(motion=(0, 0, 1)),
+            "motion is (0, 0, 1), but must be a function of time in s; use fs.Motion or fs.Profile.",
+        ),
+        ("join", dict(limits=[]), "join: limits is [], but must be two numbers or None."),
+        ("add_soft", dict(self_contact=0.5), "self_contact is 0.5, but must be True or False."),
+        ("sensor", dict(on=["box"]), "sensor: on is ['box'], but must be a Handle or a text."),
+        ("sensor", dict(kind=[]), "sensor: kind is [], but must be a text."),
         ("add_rod", dict(start="fixed"), "did you mean 'clamped'?"),
     ],
 )
@@ -128,5 +132,5 @@ def test_errors_of_others_stay_what_they_are() -> None:
 
     with pytest.raises(KeyError, match="mine"):
         naming_parameters(fails)(broken)
-    with pytest.raises(fs.InputError, match=r"fails: function is 3; give a function\."):
+    with pytest.raises(fs.InputError, match=r"fails: function is 3, but must be a function\."):
         naming_parameters(fails)(3)  # type: ignore[arg-type]

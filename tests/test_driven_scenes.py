@@ -139,7 +139,7 @@ def test_an_arm_winds_a_cable_with_the_force_of_a_given_path() -> None:
 
 
 def test_what_an_arm_pours_is_in_the_pot_and_not_at_its_wrist() -> None:
-    run = fs.simulate(fs.load_scene("pouring", layers=1, dt=0.003), duration=2.2)
+    run = fs.simulate(fs.load_scene("pouring", layers=1, dt=0.003), duration=2.199)
     assert good(run)
     weight = 7 * 2500.0 * 4.0 / 3.0 * math.pi * 0.006**3 * G
     wrist, floor = run.sensors["wrist"].force[:, 2], run.sensors["floor"].force[:, 2]

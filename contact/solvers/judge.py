@@ -186,7 +186,7 @@ class Judge:
             if error <= self.tolerance:
                 break
         if most > self.tolerance and self._narrow_scales is not None:
-            error = max(error, law_errors(law.u, law.lam, law.phi, self._narrow_scales, law.friction, self._relaxed)[2])
+            error = max(error, natural_map(law.u, law.lam, self._narrow_scales, law.friction, self._relaxed))
         return error
 
     @cached_property

@@ -19,7 +19,7 @@ _IN_WORDS: Mapping[Any, str] = {
     float: "a number", int: "a whole number", str: "a text", bool: "True or False", NoneType: "None", Path: "a path",
     np.ndarray: "an array of numbers",
 }  # fmt: skip
-_SIMPLE = frozenset((str, bool, NoneType, abc.Callable))
+_SIMPLE = frozenset((str, bool, NoneType))
 _LISTED = (list, tuple, abc.Sequence, abc.Iterable)
 _MAPPED = (dict, abc.Mapping)
 #: Longest value that is shown.
@@ -38,7 +38,7 @@ def wrong_argument(
     args, kwargs : tuple and mapping
         Its arguments.
     simple : bool
-        Whether only texts, functions and yes or no are asked for: what a function may keep for later without a look at it.
+        Whether only texts and yes or no are asked for: what a function may keep for later without a look at it.
     """
     signature, hints = _declared(function)
     try:
@@ -49,7 +49,7 @@ def wrong_argument(
         if name not in hints or (simple and not _SIMPLE.issuperset(get_origin(k) or k for k in _alternatives(hints[name]))):
             continue
         if not _is_of(value, hints[name]):
-            return f"{name} is {_shown(value)}; give {_in_words(hints[name])}."
+            return f"{name} is {_shown(value)}, but must be {_in_words(hints[name])}."
     return None
 
 

@@ -91,7 +91,7 @@ def naming_parameters(function: Callable[_Given, _Returned], *, at_once: bool = 
     """Let a wrong keyword of a function name the nearest parameter and all of them; a decorator.
 
     An argument of another kind than its annotation says is named where the function fails by an error of Python; with
-    ``at_once`` texts, functions and yes or no before it begins.
+    ``at_once`` texts and yes or no before it begins.
     """
     signature = inspect.signature(function)
     if any(p.kind is p.VAR_KEYWORD for p in signature.parameters.values()):

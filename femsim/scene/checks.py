@@ -95,6 +95,7 @@ def function_of_time(what: str, name: str, value: object, advice: str) -> None:
 
 def checked_load(name: str, load: Callable[[float], Vector], each: tuple[int, int]) -> Callable[[float], np.ndarray]:
     """Check the shape of a load, (3,) in all or one row per node or link; the step checks that it is finite."""
+    function_of_time(f"load of {name}", "load", load, "give one that returns (3,) N.")
 
     def checked(t: float) -> np.ndarray:
         force = np.asarray(load(t), dtype=np.float64)
@@ -107,6 +108,7 @@ def checked_load(name: str, load: Callable[[float], Vector], each: tuple[int, in
 
 def rigid_load(name: str, load: Callable[[float], tuple[Vector, Vector]]) -> Callable[[float], tuple[np.ndarray, np.ndarray]]:
     """Check the shape of a force and a torque."""
+    function_of_time(f"load of {name}", "load", load, "give one that returns (force, torque), (3,) each, N and N m.")
 
     def checked(t: float) -> tuple[np.ndarray, np.ndarray]:
         wrench = np.asarray(load(t), dtype=np.float64)

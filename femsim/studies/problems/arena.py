@@ -23,6 +23,8 @@ SETS = {"small": "problems"}
 _FILES = (".hdf5", ".h5")
 #: Shortest time between two looks at the clock, s.
 _SHORTEST = 1e-3
+#: Time after which a block that is over its time, and goes on, is asked again, s.
+_AGAIN = 0.5
 
 
 class Entrant(NamedTuple):
@@ -165,11 +167,15 @@ def limited(seconds: float | None) -> Iterator[None]:
     if seconds is None or threading.current_thread() is not threading.main_thread() or not hasattr(signal, "SIGALRM"):
         yield
         return
-    end = time.process_time() + seconds
+    end, over = time.process_time() + seconds, False
 
     def look(number: int, frame: FrameType | None) -> None:
         left = end - time.process_time()
+        if over:
+            return
         if left <= 0.0:
+            # once more later, since Python drops an error that is raised while it deletes an object
+            signal.setitimer(signal.ITIMER_REAL, _AGAIN)
             raise TimeoutError
         # a timer of wall time, since one of CPU time makes the clock of the process coarse on some systems
         signal.setitimer(signal.ITIMER_REAL, max(left, _SHORTEST))
@@ -179,5 +185,6 @@ def limited(seconds: float | None) -> Iterator[None]:
     try:
         yield
     finally:
+        over = True
         signal.setitimer(signal.ITIMER_REAL, 0.0)
         signal.signal(signal.SIGALRM, before)
