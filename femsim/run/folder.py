@@ -14,6 +14,7 @@ from typing import Any
 from femsim.base.errors import InputError
 from foreign.text import read_json
 from viz.ending import is_locked, is_written_to
+from viz.files import no_run
 
 
 def prepare_folder(folder: Path, overwrite: bool) -> Path | None:
@@ -127,3 +128,13 @@ def read_scene(path: Path) -> bytes:
         return path.read_bytes()
     except OSError as error:
         raise InputError(f"the scene file {path} cannot be read ({error.strerror}); correct scene_path.") from error
+
+
+def read_run_json(folder: Path) -> Any:
+    """Read run.json of a run folder; InputError where there is none, or it cannot be read."""
+    if not (folder / "run.json").is_file():
+        raise InputError(no_run(folder))
+    try:
+        return read_json(folder / "run.json")
+    except (OSError, ValueError) as error:
+        raise InputError(f"{folder / 'run.json'} cannot be read ({error}); run the scene again.") from error

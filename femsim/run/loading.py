@@ -10,11 +10,10 @@ import numpy as np
 
 from femsim.base.errors import InputError
 from femsim.base.status import Status
+from femsim.run.folder import read_run_json
 from femsim.run.result import SERIES, Run
 from femsim.scene.sensor_kinds import SENSOR_KINDS, SensorKind
-from foreign.text import read_json
 from viz.ending import how_it_ended
-from viz.files import no_run
 from viz.tables import read_table
 
 
@@ -38,12 +37,7 @@ def load_run(folder: str | Path) -> Run:
         No run folder; a run.json that is damaged; tables that are damaged, or without a row.
     """
     folder = Path(folder)
-    if not (folder / "run.json").is_file():
-        raise InputError(no_run(folder))
-    try:
-        info = read_json(folder / "run.json")
-    except (OSError, ValueError) as error:
-        raise InputError(f"{folder / 'run.json'} cannot be read ({error}); run the scene again.") from error
+    info = read_run_json(folder)
     if not isinstance(info, dict) or not all(isinstance(info.get(name, {}), dict) for name in ("scene", "settings", "health")):
         raise InputError(f"{folder / 'run.json'} is not that of a run; run the scene again.")
     ended, message = how_it_ended(folder, info)

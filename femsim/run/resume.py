@@ -18,7 +18,7 @@ from femsim.base.status import FINISHED
 from femsim.base.threads import blas_threads
 from femsim.base.versions import versions
 from femsim.run.checkpoint import Checkpoint, found_checkpoints, read_checkpoint
-from femsim.run.folder import digest_of, hold_folder, read_scene, refuse_busy
+from femsim.run.folder import digest_of, hold_folder, read_run_json, read_scene, refuse_busy
 from femsim.run.info import describe_bodies, describe_friction
 from femsim.run.loop import Course, OnStep, Until
 from femsim.run.recorder import Recorder
@@ -27,9 +27,7 @@ from femsim.run.run_file import RunFile
 from femsim.run.simulate import Begun, Call, begin, record
 from femsim.scene.scene import Scene
 from femsim.scene.scene_file import load_scene, scene_parameters
-from foreign.text import read_json
 from viz import VizError, open_frames
-from viz.files import no_run
 
 #: Parts of run.json without which no run goes on.
 _SECTIONS = ("call", "scene", "settings", "solver", "parameters")
@@ -104,12 +102,7 @@ def resume(
 
 def _read_info(folder: Path) -> dict[str, Any]:
     """run.json of a run that can go on; InputError where there is none."""
-    if not (folder / "run.json").is_file():
-        raise InputError(no_run(folder))
-    try:
-        info = read_json(folder / "run.json")
-    except (OSError, ValueError) as error:
-        raise InputError(f"{folder / 'run.json'} cannot be read ({error}); run the scene again.") from error
+    info = read_run_json(folder)
     if not isinstance(info, dict) or not all(isinstance(info.get(name), dict) for name in _SECTIONS):
         raise InputError(f"{folder / 'run.json'} does not say what was asked for, as this femsim does; run the scene again.")
     if info.get("stepped"):
