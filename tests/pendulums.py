@@ -24,9 +24,9 @@ def weight(t: float) -> float:
     return 9.81 * math.sin(0.5 * math.pi * min(t / 0.1, 1.0)) ** 2
 
 
-def free_scene(dt: float) -> fs.Scene:
-    """A scene of the energy-momentum step without damping."""
-    return fs.Scene("pendulum", dt=dt, gravity=(0.0, 0.0, 0.0), integrator="energy-momentum", strain_damping=0.0,
+def free_scene(dt: float, strain_damping: float = 0.0) -> fs.Scene:
+    """A scene of the energy-momentum step, without damping by default."""
+    return fs.Scene("pendulum", dt=dt, gravity=(0.0, 0.0, 0.0), integrator="energy-momentum", strain_damping=strain_damping,
                     nonlinear_tolerance=1e-8)  # fmt: skip
 
 
@@ -104,9 +104,9 @@ def paths(build: Callable[[fs.Scene], None], steps: list[float], duration: float
     return np.array(out)
 
 
-def swing(build: Callable[[fs.Scene], None], dt: float, duration: float) -> tuple[float, float]:
+def swing(build: Callable[[fs.Scene], None], dt: float, duration: float, strain_damping: float = 0.0) -> tuple[float, float]:
     """Period (s) of the swing and the amplitude (m) of the centre of mass at its first turning back, of the body named "body"."""
-    scene = free_scene(dt)
+    scene = free_scene(dt, strain_damping)
     build(scene)
     stepper = Stepper(scene, make_solver("auto", tolerance=1e-11))
     index = next(k for k, body in enumerate(scene.bodies) if body.name == "body")

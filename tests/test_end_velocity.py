@@ -600,7 +600,7 @@ def test_calmed_edges_keep_momentum_and_rigid_motion() -> None:
     v = rng.normal(size=(n, 3))
     impulse, push = 1e-6 * stiffness, np.zeros((n, 3))
     slow = v.copy()
-    calm_edges(x, edges, impulse, mobility, slow, push)
+    calm_edges(x, edges, impulse, mobility, np.zeros_like(v), slow, push)
     mass = 1.0 / mobility
     for moment in (np.eye(3)[None].repeat(n, 0), np.cross(np.eye(3)[None], x[:, None]) * -1.0):
         total = np.einsum("n,nij,nj->i", mass, moment, slow - v)
@@ -616,12 +616,12 @@ def test_calmed_edges_keep_momentum_and_rigid_motion() -> None:
     assert slow == pytest.approx(twin, abs=1e-10)
     turning = np.cross([1.0, 2.0, 3.0], x) + np.array([0.1, 0.2, 0.3])
     same = turning.copy()
-    calm_edges(x, edges, impulse, mobility, same, push)
+    calm_edges(x, edges, impulse, mobility, np.zeros_like(v), same, push)
     assert same == pytest.approx(turning, abs=1e-14)
     held = mobility.copy()
     held[:5] = 0.0
     slow = v.copy()
-    calm_edges(x, edges, impulse, held, slow, push)
+    calm_edges(x, edges, impulse, held, np.zeros_like(v), slow, push)
     assert (slow[:5] == v[:5]).all() and push[:5].any() and not push[5:].any()
     assert (mass[5:, None] * (slow - v)[5:]).sum(axis=0) + push.sum(axis=0) == pytest.approx(np.zeros(3), abs=1e-14)
 
@@ -640,7 +640,7 @@ def test_calmed_joints_keep_momentum_and_rigid_motion() -> None:
 
     def calmed(v: np.ndarray, kind: np.ndarray = joints.kind) -> tuple[np.ndarray, np.ndarray]:
         out, push = v.copy(), np.zeros((n + 2, 6))
-        calm_joints(poses, joints.arm, kind, joints.stiffness, 1e-5, mass, inertia, out, push)
+        calm_joints(poses, joints.arm, kind, joints.stiffness, 1e-5, mass, inertia, np.zeros_like(v), out, push)
         return out, push
 
     rng = np.random.default_rng(2)
@@ -670,7 +670,8 @@ def test_calming_outlives_places_that_a_failed_step_leads_to() -> None:
         poses = np.array([[0.0, 0.0, 0.0, *identity], [far, -far, far, *identity], [-far, far, 0.0, *identity]])
         mass, inertia, v = np.full(3, 1e-3), np.full((3, 3), 1e-9), np.full((3, 6), far)
         kind = np.array([1, 1])
-        calm_joints(poses, np.full(3, 0.01), kind, np.full((2, 6), 1e4), 1e-5, mass, inertia, v, np.zeros((3, 6)))
+        still, push = np.zeros((2, 3, 6))
+        calm_joints(poses, np.full(3, 0.01), kind, np.full((2, 6), 1e4), 1e-5, mass, inertia, still, v, push)
 
 
 def test_calming_takes_what_is_too_fast_and_the_drive_bears_it() -> None:

@@ -55,7 +55,8 @@ class Scene(BodyCalls, MotionCalls, ContactCalls):
         can solve is taken by backward Euler. "theta" evaluates forces at one place within the step; without ``theta`` this is
         its end.
     strain_damping : float
-        Fraction of strain changes that "energy-momentum" damps, from 0 (keeps the energy) to 1. Default 0.05.
+        Fraction of strain changes that "energy-momentum" damps at most, in contact and where strain turns round from step to
+        step, from 0 (keeps the energy) to 1. Default 0.05.
     dt_bounds : (float, float), s
         Shortest and longest step of ``dt="auto"``. Default 0.1 and 10 ms.
     time_tolerance : float, m

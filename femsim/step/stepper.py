@@ -165,6 +165,7 @@ class Stepper:
             report.sank, report.theta = self._sank(max(0.0, -float(beyond[1].min(initial=0.0)))), settings.theta
             report.vitals = self.vital_signs.read(problem, solution.lam, forces, new, arrived, beyond)
             report.gained = self._gained(report)
+            system.touch(settings, forces.node_force)
             bodies, couplings = system.memories(new.q)
             self.state = State(
                 new.q, new.v, new.t, new.v_hat, report.step, report.work, report.friction_loss, state.halving_is_vain,

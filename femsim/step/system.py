@@ -475,6 +475,12 @@ class System:
         for body, v in zip(self.bodies, self.v_slices, strict=True):
             body.accept(v_hat[v])
 
+    def touch(self, settings: StepSettings, force: np.ndarray) -> None:
+        """Tell bodies whose strain is damped whether contacts push on them, by the forces on rows of v (n,), N and N m."""
+        if settings.strain_damping > 0.0:
+            for body, v in zip(self.bodies, self.v_slices, strict=True):
+                body.touch(bool(force[v].any()))
+
     def mobility(self, old: State, new: State) -> Masses:
         """Inverse masses at the end of a step from one state to another, with nothing on prescribed rows."""
         return self._mobility.masses(old, new, self.prescribed)
@@ -502,7 +508,7 @@ class System:
         self.calmed[:] = 0.0
         if settings.conserving and settings.strain_damping > 0.0:
             for body, q, v in zip(self.bodies, self.q_slices, self.v_slices, strict=True):
-                body.calm(new.q[q], new.v[v], settings, self.prescribed[v], self.calmed[v])
+                body.calm(new.q[q], v_hat[v], new.v[v], settings, self.prescribed[v], self.calmed[v])
         for coupling in self.couplings:
             coupling.settle([new.q[self.q_slices[k]] for k, _ in coupling.rows])
         return new

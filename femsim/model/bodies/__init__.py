@@ -18,7 +18,7 @@
     Bodies by their class, for the few who work on one kind alone.
 ``momentum_kernels``, ``corotational_momentum_kernels``, ``rod_momentum_kernels``
     The energy-momentum step of soft bodies, of linear elements in chunks, and of rods; ``calming`` takes from it what is too
-    fast for a step.
+    fast for a step, and ``evenness`` says where its damping acts.
 
 Compiled code of NAME is in ``NAME_kernels``; vectors, matrices and rotations for all of it in ``rotation_kernels``, elastic
 laws in ``law_kernels``.

@@ -34,7 +34,8 @@ class StepSettings:
         Whether elastic stress is that of the energy-momentum step, by which soft bodies and rods keep energy and angular
         momentum exactly; theta is then 1/2.
     strain_damping : float
-        Damping of strain changes in that step, alpha of :mod:`femsim.model.bodies.momentum_kernels`.
+        Damping of strain changes in that step: the largest alpha of :mod:`femsim.model.bodies.momentum_kernels`, of which a part
+        acts, see :mod:`femsim.model.bodies.evenness`.
     """
 
     dt: float
@@ -257,12 +258,18 @@ class Body(Protocol):
         """
         ...
 
-    def calm(self, q: np.ndarray, v: np.ndarray, settings: StepSettings, held: np.ndarray, push: np.ndarray) -> None:
+    def calm(
+        self, q: np.ndarray, v_hat: np.ndarray, v: np.ndarray, settings: StepSettings, held: np.ndarray, push: np.ndarray
+    ) -> None:
         """Take from the velocities v at the end of an energy-momentum step what is too fast for it, by forces within the body.
 
         See :mod:`femsim.model.bodies.calming`. Velocities of rows that are ``held``, (n_v,) bool, stay; ``push`` (n_v,)
         N s and N m s gains the impulses on them.
         """
+        ...
+
+    def touch(self, touched: bool) -> None:
+        """Take whether contacts push on the body in the step that ends, where strain is damped."""
         ...
 
     def inertia(self, q: np.ndarray, q_new: np.ndarray) -> sp.spmatrix | np.ndarray:

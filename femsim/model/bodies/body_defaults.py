@@ -97,7 +97,12 @@ class BodyDefaults(OutputDefaults):
     def accept(self, v_hat: np.ndarray) -> None:
         """Nothing is kept."""
 
-    def calm(self, q: np.ndarray, v: np.ndarray, settings: StepSettings, held: np.ndarray, push: np.ndarray) -> None:
+    def calm(
+        self, q: np.ndarray, v_hat: np.ndarray, v: np.ndarray, settings: StepSettings, held: np.ndarray, push: np.ndarray
+    ) -> None:
+        """Nothing inside it moves."""
+
+    def touch(self, touched: bool) -> None:
         """Nothing inside it moves."""
 
     def fly(

@@ -7,8 +7,12 @@ of a body that resist a change of their distance exchange an impulse p along the
     p = c s / (1 + c / m),   s the speed at which they part, m their reduced mass, c = gamma dt^2 k,
 
 k being the stiffness between them: that of a dashpot of gamma dt k, implicit in the velocities. So linear and angular momentum
-stay to rounding, no rigid motion is touched, the kinetic energy never grows, and motion of frequency w loses about gamma (w dt)^2
-of it: nearly nothing where the step is fine, all where it is coarse.
+stay to rounding, no rigid motion is touched, and the kinetic energy never grows. Of gamma the part
+
+    min(1, (s - s_hat)^2 / (s^2 + s_hat^2))^2
+
+acts, s_hat being the speed at which they part by v_hat: all where velocities turn round, nearly nothing where the step follows
+the motion; and all where contacts pushed on the body in the last step.
 """
 
 from __future__ import annotations
@@ -18,16 +22,20 @@ import math
 import numpy as np
 
 from contact.compiled import njit
-from femsim.model.bodies.rod_kernels import ABSENT, BALL, FULL
+from femsim.model.bodies.rod_kernels import ABSENT, BALL, FULL, vector_at
 from femsim.model.bodies.rotation_kernels import (
     Matrix,
     Vector,
     add_to_diagonal,
+    added,
     cross,
     cross_matrix,
     determinant,
+    dot,
+    less,
     plus,
     rotation_at,
+    scaled,
     scaled_matrix,
     times,
     times_vector,
@@ -59,14 +67,37 @@ def edge_stiffness(rest: np.ndarray, tets: np.ndarray, young_modulus: float) -> 
     return edges, young_modulus * around / ((rest[edges[:, 1]] - rest[edges[:, 0]]) ** 2).sum(axis=1)
 
 
+@njit(cache=True, forceinline=True)
+def _part_that_turns(changed: float, both: float) -> float:
+    """Part of the calming that acts where the speed of parting changed within half a step, of the squares of both speeds."""
+    return (changed / both) ** 2 if changed < both else 1.0
+
+
+@njit(cache=True)
+def edge_lengths(x: np.ndarray, edges: np.ndarray) -> np.ndarray:
+    """Lengths (m,), m, of edges (m, 2) between points x (n, 3), m."""
+    lengths = np.empty(edges.shape[0])
+    for e in range(edges.shape[0]):
+        a, b = edges[e, 0], edges[e, 1]
+        d0, d1, d2 = x[b, 0] - x[a, 0], x[b, 1] - x[a, 1], x[b, 2] - x[a, 2]
+        lengths[e] = math.sqrt(d0 * d0 + d1 * d1 + d2 * d2)
+    return lengths
+
+
 @njit(cache=True)
 def calm_edges(
-    x: np.ndarray, edges: np.ndarray, impulse: np.ndarray, mobility: np.ndarray, v: np.ndarray, push: np.ndarray
+    x: np.ndarray,
+    edges: np.ndarray,
+    impulse: np.ndarray,
+    mobility: np.ndarray,
+    v_hat: np.ndarray,
+    v: np.ndarray,
+    push: np.ndarray,
 ) -> None:
-    """Calm the velocities v (n, 3), m/s, of points x (n, 3), m, edge by edge.
+    """Calm the velocities v (n, 3), m/s, of points x (n, 3), m, edge by edge, that came there by v_hat (n, 3), m/s.
 
-    ``edges`` (m, 2) are pairs of points, ``impulse`` (m,), kg, is c of each, and ``mobility`` (n,), 1/kg, the inverse masses,
-    zero where the velocity is prescribed. ``push`` (n, 3), N s, gains the impulses on such points.
+    ``edges`` (m, 2) are pairs of points, ``impulse`` (m,), kg, is c of each in full, and ``mobility`` (n,), 1/kg, the inverse
+    masses, zero where the velocity is prescribed. ``push`` (n, 3), N s, gains the impulses on such points.
     """
     for e in range(edges.shape[0]):
         a, b = edges[e, 0], edges[e, 1]
@@ -76,7 +107,9 @@ def calm_edges(
             continue
         d0, d1, d2 = d0 / length, d1 / length, d2 / length
         parting = d0 * (v[b, 0] - v[a, 0]) + d1 * (v[b, 1] - v[a, 1]) + d2 * (v[b, 2] - v[a, 2])
-        p = impulse[e] * parting / (1.0 + impulse[e] * (mobility[a] + mobility[b]))
+        parted = d0 * (v_hat[b, 0] - v_hat[a, 0]) + d1 * (v_hat[b, 1] - v_hat[a, 1]) + d2 * (v_hat[b, 2] - v_hat[a, 2])
+        c = impulse[e] * _part_that_turns((parting - parted) ** 2, parting * parting + parted * parted)
+        p = c * parting / (1.0 + c * (mobility[a] + mobility[b]))
         d0, d1, d2 = p * d0, p * d1, p * d2
         if mobility[a] > 0.0:
             v[a, 0] += mobility[a] * d0
@@ -105,6 +138,7 @@ def calm_joints(
     factor: float,
     mass: np.ndarray,
     inertia: np.ndarray,
+    v_hat: np.ndarray,
     v: np.ndarray,
     push: np.ndarray,
 ) -> None:
@@ -123,8 +157,10 @@ def calm_joints(
         gamma dt^2.
     mass, inertia : ndarray, (n + 2,) kg and (n + 2, 3) kg m^2
         Of frames, which nothing moves, infinite.
+    v_hat : ndarray, (n + 2, 6), m/s and rad/s
+        Velocities of the step.
     v : ndarray, (n + 2, 6), m/s and rad/s
-        Velocities.
+        Velocities at its end, which change.
     push : ndarray, (n + 2, 6), N s and N m s
         Gains the impulses on frames.
     """
@@ -145,23 +181,28 @@ def calm_joints(
         along = (factor * stiffness[k, 0], factor * stiffness[k, 1], factor * stiffness[k, 2])
         if kind[k] == BALL:
             along = (along[2], along[2], along[2])
-        wi, wj = (v[i, 3], v[i, 4], v[i, 5]), (v[j, 3], v[j, 4], v[j, 5])
-        turn_i, turn_j = cross(wi, ri), cross(wj, rj)
-        parting = (
-            v[j, 0] + turn_j[0] - v[i, 0] - turn_i[0],
-            v[j, 1] + turn_j[1] - v[i, 1] - turn_i[1],
-            v[j, 2] + turn_j[2] - v[i, 2] - turn_i[2],
-        )
+        parting, parted = _parting(v, i, j, ri, rj), _parting(v_hat, i, j, ri, rj)
+        change = less(parting, parted)
+        part = _part_that_turns(dot(change, change), dot(parting, parting) + dot(parted, parted))
         W = add_to_diagonal(plus(_at_lever(I_i, ri), _at_lever(I_j, rj)), 1.0 / mass[i] + 1.0 / mass[j])
-        p = _implicit_impulse(turned_diagonal(R_i, along), W, parting)
+        p = _implicit_impulse(turned_diagonal(R_i, scaled(part, along)), W, parting)
         _add_impulse(v, push, i, 1.0, p, cross(ri, p), mass, I_i)
         _add_impulse(v, push, j, -1.0, p, cross(rj, p), mass, I_j)
         if kind[k] == FULL:
             about = (factor * stiffness[k, 3], factor * stiffness[k, 4], factor * stiffness[k, 5])
-            bending = (v[j, 3] - v[i, 3], v[j, 4] - v[i, 4], v[j, 5] - v[i, 5])
-            m = _implicit_impulse(turned_diagonal(R_i, about), plus(I_i, I_j), bending)
+            bending, bent = less(vector_at(v, j, 3), vector_at(v, i, 3)), less(vector_at(v_hat, j, 3), vector_at(v_hat, i, 3))
+            change = less(bending, bent)
+            part = _part_that_turns(dot(change, change), dot(bending, bending) + dot(bent, bent))
+            m = _implicit_impulse(turned_diagonal(R_i, scaled(part, about)), plus(I_i, I_j), bending)
             _add_impulse(v, push, i, 1.0, (0.0, 0.0, 0.0), m, mass, I_i)
             _add_impulse(v, push, j, -1.0, (0.0, 0.0, 0.0), m, mass, I_j)
+
+
+@njit(cache=True, inner=True)
+def _parting(v: np.ndarray, i: int, j: int, ri: Vector, rj: Vector) -> Vector:
+    """Velocity at which the places of a joint on links i and j part."""
+    on_i = added(vector_at(v, i, 0), cross(vector_at(v, i, 3), ri))
+    return less(added(vector_at(v, j, 0), cross(vector_at(v, j, 3), rj)), on_i)
 
 
 @njit(cache=True, inner=True)

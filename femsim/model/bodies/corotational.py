@@ -13,8 +13,9 @@ from femsim.model.bodies import (
     soft_output_kernels as outputs,
 )
 from femsim.model.bodies.block_pattern import block_pattern
+from femsim.model.bodies.hyperelastic_kernels import PointElements
 from femsim.model.bodies.law_kernels import COROTATIONAL
-from femsim.model.bodies.soft import Load, PointElements, SoftBody, von_mises
+from femsim.model.bodies.soft import Load, SoftBody, von_mises
 from materials import Elastic
 
 

@@ -6,7 +6,8 @@ import numpy as np
 
 from femsim.model.bodies import hyperelastic_kernels as kernels, law_kernels as laws
 from femsim.model.bodies.block_pattern import block_pattern
-from femsim.model.bodies.soft import PointElements, SoftBody, von_mises
+from femsim.model.bodies.hyperelastic_kernels import PointElements
+from femsim.model.bodies.soft import SoftBody, von_mises
 from materials import Corotational, Law, MooneyRivlin, Ogden, StableNeoHookean, StVenantKirchhoff
 from meshes.quadratic import EDGES
 

@@ -16,6 +16,7 @@ linearised step does not throw it further. Forces and energy are not touched by 
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -48,6 +49,35 @@ _BRANCH_SUM = 0.05
 _LOW_VOLUME, _HIGH_VOLUME, _MOST_CHANGE = 0.4, 2.5, 0.3
 # smallest volume ratio that a true stress is divided by
 _SMALL_VOLUME = 1e-3
+
+
+class PointElements(NamedTuple):
+    """Elements with integration points and a law in principal stretches.
+
+    Attributes
+    ----------
+    elements : ndarray, (m, k)
+        Nodes.
+    gradient : ndarray, (m, p, k, 3), 1/m
+        Of the shape functions at the points.
+    weight : ndarray, (m, p), m^3
+        Of the points.
+    law : int
+        Code of the law.
+    constants : ndarray
+        Of the law, over the shear modulus.
+    lame_lambda, lame_mu, point_lambda : ndarray, (m,), Pa
+        Lame constants, and the part of lambda that acts at the points.
+    """
+
+    elements: np.ndarray
+    gradient: np.ndarray
+    weight: np.ndarray
+    law: int
+    constants: np.ndarray
+    lame_lambda: np.ndarray
+    lame_mu: np.ndarray
+    point_lambda: np.ndarray
 
 
 @njit(cache=True, inner=True)

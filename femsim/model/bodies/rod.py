@@ -27,6 +27,7 @@ from femsim.model.bodies.body import BodyForces, BodyStep, StepSettings, StepSta
 from femsim.model.bodies.body_defaults import BodyDefaults
 from femsim.model.bodies.calming import CALMING, calm_joints
 from femsim.model.bodies.deforming import Deforming, strand
+from femsim.model.bodies.evenness import Evenness
 from femsim.model.bodies.outputs import Drawing, DrawnFrame, describe_elastic
 from femsim.model.bodies.rod_end import END_KINDS, RodEnd
 from femsim.model.bodies.rod_output import RodJoints, rod_fields
@@ -219,6 +220,7 @@ class Rod(BodyDefaults):
         self._joint_starts = np.zeros((n + 1, momentum_kernels.START))
         self._turn, self._end_rotation = np.zeros((n + 2, 3)), np.empty((n + 2, 9))
         self._step_force = np.empty((n + 1, 9))
+        self._evenness = Evenness(self._stiffness.ravel)
         self._acting = self._force
         self._end_pull = np.zeros(2)
         self._spin = np.empty((n, 3))
@@ -250,14 +252,16 @@ class Rod(BodyDefaults):
         self._updated_at[:] = np.nan
         self.end_wrench[:] = 0.0
         self.end_power = 0.0
+        self._evenness.reset()
 
     def memory(self, q: np.ndarray) -> dict[str, np.ndarray]:
-        """Frames of the ends, (2, 7); strains follow from the poses alone."""
-        return {"end_frames": self.end_frames.copy()}
+        """Frames of the ends, (2, 7), and how strains have changed; those of now follow from the poses."""
+        return {"end_frames": self.end_frames.copy()} | self._evenness.memory()
 
     def recall(self, memory: Mapping[str, np.ndarray], q: np.ndarray) -> None:
-        """Put the frames of the ends back."""
+        """Put the frames of the ends, and how strains have changed, back."""
         self.end_frames[:] = memory["end_frames"]
+        self._evenness.recall(memory)
 
     def initial_q(self) -> np.ndarray:
         """Centres and quaternions at the start."""
@@ -383,6 +387,8 @@ class Rod(BodyDefaults):
         self._before[:] = self._poses
         if settings.conserving:
             momentum_kernels.joint_starts(self._poses, self._rotation, self._arm, self._kind, self._rest, self._joint_starts)
+            if settings.strain_damping > 0.0:
+                self._evenness.begin(self._strain.ravel().copy())
         self._known_response[:] = 0.0
         self._external_forces(q, t + implicit, settings.gravity, external.reshape(-1, 6))
         kernels.joint_blocks(self._kind, self._arm, self._geometry, self._stiffness_factor(settings), implicit, self._blocks)
@@ -394,7 +400,7 @@ class Rod(BodyDefaults):
 
     def _stiffness_factor(self, settings: StepSettings) -> float:
         """Factor of the stiffness of the joints in A, s."""
-        return settings.theta * settings.dt * (1.0 + 2.0 * settings.strain_damping) + self.elastic.rayleigh_beta
+        return settings.theta * settings.dt * (1.0 + 2.0 * self._evenness.damping(settings)) + self.elastic.rayleigh_beta
 
     def moved(self, q: np.ndarray, v_hat: np.ndarray, time: float) -> np.ndarray:
         """Poses by the exponential map, in an energy-momentum step by Cayley's."""
@@ -474,7 +480,7 @@ class Rod(BodyDefaults):
         self.update_joints(moved, frames)
         momentum_kernels.step_forces(
             self._joint_starts, self._start_rotation, self._after, self._turn, self._arm, self._kind, self._stiffness, self._rest,
-            settings.strain_damping + self.elastic.rayleigh_beta / dt, self._force, self._end_rotation, self._step_force,
+            self._evenness.damping(settings) + self.elastic.rayleigh_beta / dt, self._force, self._end_rotation, self._step_force,
         )  # fmt: skip
         kernels.take_pulls(self._kind, self._step_force, self._ceiling, self._geometry)
         self._acting = self._step_force
@@ -560,29 +566,39 @@ class Rod(BodyDefaults):
     ) -> None:
         """Fill poses by the exponential map and velocities at the end of the step."""
         poses, poses_new = q.reshape(-1, 7), q_new.reshape(-1, 7)
+        self._evenness.end(settings)
         if settings.conserving:
             momentum_kernels.step_advance(poses, v, v_hat, settings.dt, poses_new, v_new)
         else:
             kernels.advance(poses, v, v_hat, self.link_inertia, settings.dt, settings.theta, poses_new, v_new)
         self.end_frames[:] = self._frame_next
 
-    def calm(self, q: np.ndarray, v: np.ndarray, settings: StepSettings, held: np.ndarray, push: np.ndarray) -> None:
+    def calm(
+        self, q: np.ndarray, v_hat: np.ndarray, v: np.ndarray, settings: StepSettings, held: np.ndarray, push: np.ndarray
+    ) -> None:
         """Calm the joints, those of ends that no body carries too, whose frames then bear the impulse."""
-        poses, rates, on_frame = np.empty((self.n_links + 2, 7)), np.zeros((self.n_links + 2, 6)), np.zeros((self.n_links + 2, 6))
+        poses, (rates, rates_hat, on_frame) = np.empty((self.n_links + 2, 7)), np.zeros((3, self.n_links + 2, 6))
         poses[0], poses[-1] = self.end_frames
         poses[1:-1], rates[1:-1] = q.reshape(-1, 7), v.reshape(-1, 6)
+        if not self._evenness.touched:
+            rates_hat[1:-1] = v_hat.reshape(-1, 6)
         kind = self._kind.copy()
         for k, end in enumerate(self.ends):
             rates[-k] = self._end_motion[k, 6 * k : 6 * k + 6]
+            rates_hat[-k] = 0.0 if self._evenness.touched else rates[-k]
             kind[-k] = kernels.ABSENT if end.on is not None else kind[-k]
         calm_joints(
             poses, self._arm, kind, self._stiffness, CALMING * settings.strain_damping * settings.dt**2,
-            *self._padded, rates, on_frame,
+            *self._padded, rates_hat, rates, on_frame,
         )  # fmt: skip
         v.reshape(-1, 6)[:] = rates[1:-1]
         wrench = on_frame[[0, -1]] / settings.dt
         self.end_wrench += wrench
         self.end_power -= float((wrench * rates[[0, -1]]).sum())
+
+    def touch(self, touched: bool) -> None:
+        """Damp in full from the next step on, or less where it moves evenly."""
+        self._evenness.touched = touched
 
     def inertia(self, q: np.ndarray, q_new: np.ndarray) -> np.ndarray:
         """Mass and inertia of each link where it ends, one block after the other, (2 n_links, 3, 3)."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -14,8 +14,10 @@ from contact import GroupKind
 from femsim.base.errors import InputError
 from femsim.model.bodies.body import BodyForces, BodyStep, StepSettings, StepStart
 from femsim.model.bodies.body_defaults import BodyDefaults
-from femsim.model.bodies.calming import CALMING, calm_edges, edge_stiffness
+from femsim.model.bodies.calming import CALMING, calm_edges, edge_lengths, edge_stiffness
 from femsim.model.bodies.deforming import Deforming, surface
+from femsim.model.bodies.evenness import Evenness
+from femsim.model.bodies.hyperelastic_kernels import PointElements
 from femsim.model.bodies.momentum_kernels import step_forces
 from femsim.model.bodies.node_kernels import node_rotations
 from femsim.model.bodies.outputs import Drawing, DrawnFrame, Marker, describe_elastic, point_fields
@@ -33,40 +35,6 @@ def von_mises(stress: np.ndarray) -> np.ndarray:
     """Von Mises values, (m,), of stresses (m, 6): xx, yy, zz, xy, yz, zx."""
     xx, yy, zz, xy, yz, zx = stress.T
     return np.asarray(np.sqrt(0.5 * ((xx - yy) ** 2 + (yy - zz) ** 2 + (zz - xx) ** 2) + 3.0 * (xy**2 + yz**2 + zx**2)))
-
-
-class PointElements(NamedTuple):
-    """Elements with integration points and a law in principal stretches, see :mod:`femsim.model.bodies.hyperelastic_kernels`.
-
-    Attributes
-    ----------
-    elements : ndarray, (m, k)
-        Nodes.
-    gradient : ndarray, (m, p, k, 3), 1/m
-        Of the shape functions at the points.
-    weight : ndarray, (m, p), m^3
-        Of the points.
-    law : int
-        Code of the law.
-    constants : ndarray
-        Of the law, over the shear modulus.
-    lame_lambda, lame_mu, point_lambda : ndarray, (m,), Pa
-        Lame constants, and the part of lambda that acts at the points.
-    """
-
-    elements: np.ndarray
-    gradient: np.ndarray
-    weight: np.ndarray
-    law: int
-    constants: np.ndarray
-    lame_lambda: np.ndarray
-    lame_mu: np.ndarray
-    point_lambda: np.ndarray
-
-
-def _stiffness_factor(settings: StepSettings) -> float:
-    """Factor of K in A, s: theta dt, and more where changes of strain are damped."""
-    return settings.theta * settings.dt * (1.0 + 2.0 * settings.strain_damping)
 
 
 class SoftBody(BodyDefaults, ABC):
@@ -144,6 +112,8 @@ class SoftBody(BodyDefaults, ABC):
         self._inertia: sp.dia_matrix | None = None
         #: its Prony terms, if it has any
         self.branches = Branches(elastic.prony, self._branch_points) if elastic.prony else None
+        #: how evenly its edges change their lengths
+        self._evenness = Evenness(lambda: self._edges[1])
         self.reset()
 
     # ---- law: what a subclass gives
@@ -241,20 +211,22 @@ class SoftBody(BodyDefaults, ABC):
         self._quaternion[:] = self._unturned
         self._started_from = self._quaternion.copy()
         self._updated_at[:] = np.nan
+        self._evenness.reset()
         if self.branches is not None:
             self.branches.reset()
 
     def memory(self, q: np.ndarray) -> dict[str, np.ndarray]:
-        """Where the search for the rotations at q starts, or has started; with Prony terms, the strains of the branches too."""
+        """Where the search for the rotations at q starts, or has started; how edges have changed; strains of Prony terms."""
         known = np.array_equal(q, self._updated_at)
-        rotations = {"rotations": self._started_from if known else self._quaternion.copy()}
-        return rotations if self.branches is None else rotations | self.branches.memory()
+        own = {"rotations": self._started_from if known else self._quaternion.copy()} | self._evenness.memory()
+        return own if self.branches is None else own | self.branches.memory()
 
     def recall(self, memory: Mapping[str, np.ndarray], q: np.ndarray) -> None:
         """Make the update at q again: all that follows from it has the same bits as then."""
         self._quaternion[:] = memory["rotations"]
         self._updated_at[:] = np.nan
         self.update_elements(q)
+        self._evenness.recall(memory)
         if self.branches is not None:
             self.branches.recall(memory["branch_strain"], float(memory["viscous_loss"]))
 
@@ -293,11 +265,13 @@ class SoftBody(BodyDefaults, ABC):
         implicit = settings.theta * settings.dt
         self.update_elements(q)
         force = self.internal_force
+        if settings.strain_damping > 0.0:
+            self._evenness.begin(edge_lengths(q.reshape(-1, 3), self._edges[0]))
         if self.branches is not None:
             self.branches.begin(q, settings)
             force = force.copy()
             self.branches.add_forces(q.reshape(-1, 3), q.reshape(-1, 3) if settings.conserving else None, force)
-        stiffness = _stiffness_factor(settings) + self.elastic.rayleigh_beta
+        stiffness = self._stiffness_factor(settings) + self.elastic.rayleigh_beta
         branch = self._branch_share(implicit, stiffness)
         self._fill_matrix(stiffness, self._mass_factor(implicit), data)
         self._viscous = data  # of the law alone
@@ -309,6 +283,10 @@ class SoftBody(BodyDefaults, ABC):
         b /= implicit
         b += external
         b -= force.ravel()
+
+    def _stiffness_factor(self, settings: StepSettings) -> float:
+        """Factor of K in A, s: theta dt, and more where changes of strain are damped."""
+        return settings.theta * settings.dt * (1.0 + 2.0 * self._evenness.damping(settings))
 
     def _fill_external(self, t: float, settings: StepSettings, external: np.ndarray) -> None:
         """Fill gravity and loads at a time, (3 n,) N."""
@@ -344,7 +322,7 @@ class SoftBody(BodyDefaults, ABC):
         if settings.conserving:
             force = np.empty_like(force)
             x0 = start.q.reshape(-1, 3)
-            damping = settings.strain_damping + self.elastic.rayleigh_beta / settings.dt
+            damping = self._evenness.damping(settings) + self.elastic.rayleigh_beta / settings.dt
             self._step_forces(x0, x1, damping, force)
         if self.branches is not None:
             force = force if settings.conserving else force.copy()
@@ -373,7 +351,7 @@ class SoftBody(BodyDefaults, ABC):
 
     def _linearise(self, settings: StepSettings, data: np.ndarray, *, positive: bool) -> None:
         implicit, beta = settings.theta * settings.dt, self.elastic.rayleigh_beta
-        viscous = _stiffness_factor(settings) - implicit + (beta if settings.conserving else 0.0)
+        viscous = self._stiffness_factor(settings) - implicit + (beta if settings.conserving else 0.0)
         if not beta or settings.conserving:
             self._indefinite = self._fill_tangent(implicit, viscous, self._mass_factor(implicit), data, positive=positive)
             return
@@ -435,6 +413,7 @@ class SoftBody(BodyDefaults, ABC):
         v_new: np.ndarray,
     ) -> None:
         """Fill q + dt v_hat and v + (v_hat - v)/theta; the branches of Prony terms go on."""
+        self._evenness.end(settings)
         np.multiply(settings.dt, v_hat, out=q_new)
         q_new += q
         if self.branches is not None:
@@ -443,16 +422,24 @@ class SoftBody(BodyDefaults, ABC):
         v_new /= settings.theta
         v_new += v
 
-    def calm(self, q: np.ndarray, v: np.ndarray, settings: StepSettings, held: np.ndarray, push: np.ndarray) -> None:
+    def calm(
+        self, q: np.ndarray, v_hat: np.ndarray, v: np.ndarray, settings: StepSettings, held: np.ndarray, push: np.ndarray
+    ) -> None:
         """Calm the edges of its tetrahedra, as stiff as these along them."""
         edges, stiffness = self._edges
         mobility = np.where(held[::3], 0.0, 1.0 / self.node_mass)
+        if self._evenness.touched:
+            v_hat = np.zeros_like(v_hat)
         impulse = CALMING * settings.strain_damping * settings.dt**2 * stiffness
-        calm_edges(q.reshape(-1, 3), edges, impulse, mobility, v.reshape(-1, 3), push.reshape(-1, 3))
+        calm_edges(q.reshape(-1, 3), edges, impulse, mobility, v_hat.reshape(-1, 3), v.reshape(-1, 3), push.reshape(-1, 3))
 
     @cached_property
     def _edges(self) -> tuple[np.ndarray, np.ndarray]:
         return edge_stiffness(self.rest, self.tets, self.elastic.young_modulus)
+
+    def touch(self, touched: bool) -> None:
+        """Damp in full from the next step on, or less where it moves evenly."""
+        self._evenness.touched = touched
 
     def inertia(self, q: np.ndarray, q_new: np.ndarray) -> sp.dia_matrix:
         """Masses of the nodes."""
