@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +20,7 @@ from contact.broad_phase import BroadPhase
 from contact.compiled import Fixed
 from contact.crease_kernels import creases_on_cylinders, crossing_creases
 from contact.creases import CreaseTable
-from contact.detect_kernels import TURNED, detect_points, place_shapes
+from contact.detect_kernels import TURNED, place_shapes, search
 from contact.edge_kernels import EDGE_PAIRS, crossing_edges
 from contact.errors import ContactError
 from contact.face_kernels import contacts_of_faces
@@ -185,7 +186,7 @@ class Detector:
         most_per_pair: int = MOST_PER_PAIR,
     ) -> None:
         self.shapes = tuple(shapes)
-        self._place_shapes, self._detect_points, self._crossing_edges = map(Fixed, (place_shapes, detect_points, crossing_edges))
+        self._place_shapes, self._search, self._crossing_edges = map(Fixed, (place_shapes, search, crossing_edges))
         self._rolling_contacts, self._contacts_of_faces = Fixed(rolling_contacts), Fixed(contacts_of_faces)
         self._crossing_creases, self._creases_on_cylinders = Fixed(crossing_creases), Fixed(creases_on_cylinders)
         matrix = _square(may_contact)
@@ -227,7 +228,7 @@ class Detector:
 
         largest = [float(self.point_radius[matrix[self.point_body, body]].max(initial=0.0)) for body in self.shape_body]
         self._table = ShapeTable([s.shape for s in self.shapes], largest)
-        self._broad = BroadPhase(self._table, self.shape_body, self.point_body, matrix)
+        self._broad = BroadPhase(len(self.shapes), self.point_body)
         self._box_edges = self._box[:, None] & self._cornered[self._broad.run_body]
         self._margin = np.zeros(n_points)
         self._reach = np.zeros(n_points)
@@ -236,7 +237,7 @@ class Detector:
         self._local_translation = np.array([s.translation for s in self.shapes]).reshape(n_shapes, 3)
         self._rotation = np.zeros((n_shapes, 3, 3))
         self._translation = np.zeros((n_shapes, 3))
-        self._n_bodies = n_bodies
+        self._n_bodies, self._none_placed, self._n_pairs = n_bodies, np.zeros(0, dtype=np.int64), 0
         #: margin of the last call, if it was one number
         self._last_margin: float | None = None
         self._rim_reach = np.zeros(n_shapes)
@@ -322,6 +323,8 @@ class Detector:
         self._position = np.zeros((room, 3))
         self._feature: IntArray = np.zeros(room, dtype=np.int64)
         self._output = Output(self._point, self._shape, self._gap, self._frame, self._position, self._feature)
+        #: what :func:`search` takes beside points and poses, once it was asked for
+        self._arguments: tuple[Any, ...] | None = None
 
     def world_poses(self, body_rotation: npt.ArrayLike, body_translation: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
         """World poses of the shapes: R = R_b R_s, t = R_b t_s + t_b.
@@ -381,21 +384,61 @@ class Detector:
             When an array has the wrong shape, a position or margin is not a number, or there are more than the
             ``max_contacts`` that were given.
         """
-        n_points, n_shapes = len(self.point_body), len(self.shapes)
-        where = _floats("points", points, (n_points, 3))
-        rotation = _floats("shape_rotation", shape_rotation, (n_shapes, 3, 3))
-        translation = _floats("shape_translation", shape_translation, (n_shapes, 3))
+        where = _floats("points", points, (len(self.point_body), 3))
+        rotation = _floats("shape_rotation", shape_rotation, (len(self.shapes), 3, 3))
+        translation = _floats("shape_translation", shape_translation, (len(self.shapes), 3))
+        return self._found(where, self._none_placed, rotation, translation, rotation, translation, margin)
+
+    def detect_on(
+        self,
+        points: npt.ArrayLike,
+        body_rotation: npt.ArrayLike,
+        body_translation: npt.ArrayLike,
+        margin: float | FloatArray,
+    ) -> PointContacts:
+        """Find the same by the poses of the bodies: what :meth:`detect` finds with :meth:`world_poses`, in one call.
+
+        Parameters
+        ----------
+        points, margin
+            As for :meth:`detect`.
+        body_rotation, body_translation
+            As for :meth:`world_poses`.
+        """
+        where = _floats("points", points, (len(self.point_body), 3))
+        rotation = _floats("body_rotation", body_rotation, (self._n_bodies, 3, 3))
+        translation = _floats("body_translation", body_translation, (self._n_bodies, 3))
+        return self._found(where, self.shape_body, rotation, translation, self._rotation, self._translation, margin)
+
+    def _found(
+        self,
+        where: FloatArray,
+        placed: IntArray,
+        body_rotation: FloatArray,
+        body_translation: FloatArray,
+        rotation: FloatArray,
+        translation: FloatArray,
+        margin: float | FloatArray,
+    ) -> PointContacts:
+        """Find the contacts of points with shapes, which are first placed on their bodies ``placed`` (s,) or (0,)."""
         self._take_margin(margin)
         n = 0
-        if n_shapes:
-            n_pairs = self._broad.candidates(where, self._reach, rotation, translation)
-            n = self._points_on_shapes(where, rotation, translation, n_pairs)
+        if len(self.shapes):
+            bad, self._n_pairs, n = self._search(
+                where, placed, body_rotation, body_translation, rotation, translation, *(self._arguments or self._gathered())
+            )
+            if bad >= 0:
+                raise ContactError(
+                    f"detect: points[{bad}] is {where[bad].tolist()}; positions must be finite: the step before "
+                    "this one went wrong (try a smaller time step)."
+                )
             if self._has_centres and n <= len(self._point):
                 n = self._without_twins(n)
-            n = self._edges_and_faces(n, rotation, translation, n_pairs)
+            if not self.nested:
+                n = self._edges_and_faces(n, rotation, translation, self._n_pairs)
         if n > len(self._point) and self._grows:
             self._make_room(2 * n)
-            return self.detect(where, rotation, translation, margin)
+            return self._found(where, placed, body_rotation, body_translation, rotation, translation, margin)
         if n > len(self._point):
             raise ContactError(
                 f"detect: {n} contacts, but there is room for max_contacts = {len(self._point)}; build the "
@@ -405,37 +448,21 @@ class Detector:
             self._point[:n], self._shape[:n], self._gap[:n], self._frame[:n], self._position[:n], self._feature[:n]
         )
 
-    def _points_on_shapes(self, where: FloatArray, rotation: FloatArray, translation: FloatArray, n_pairs: int) -> int:
-        """Write the contacts of points of bodies with shapes of others; return how many there are, also beyond the room."""
-        table = self._table
-        return int(
-            self._detect_points(
-                where,
-                self.point_radius,
-                self._margin,
-                self._broad.run_start,
-                self._broad.pairs,
-                n_pairs,
-                table.kind,
-                table.size,
-                table.box_centre,
-                table.box_half,
-                table.grid_values if len(table.grid_values) else None,
-                table.grid_index,
-                table.grid_place,
-                rotation,
-                translation,
-                self._point_corner,
-                self._shape_corner,
-                self._edge,
-                self._point,
-                self._shape,
-                self._gap,
-                self._frame,
-                self._position,
-                self._feature,
-            )
-        )
+    @property
+    def candidates(self) -> IntArray:
+        """Shape and run of points (see :class:`contact.broad_phase.BroadPhase`) of each pair that the last call looked at."""
+        return self._broad.pairs[: self._n_pairs]
+
+    def _gathered(self) -> tuple[Any, ...]:
+        """Gather what :func:`search` takes beside points and poses, in its order."""
+        table, broad = self._table, self._broad
+        self._arguments = (
+            self._local_rotation, self._local_translation, self._reach, broad.run_body, self.shape_body, self._may_contact,
+            broad.box, self.point_radius, self._margin, broad.run_start, broad.pairs, table.kind, table.size, table.box_centre,
+            table.box_half, table.grid_values if len(table.grid_values) else None, table.grid_index, table.grid_place,
+            self._point_corner, self._shape_corner, self._edge, *self._output,
+        )  # fmt: skip
+        return self._arguments
 
     def _without_twins(self, n: int) -> int:
         """Take out of the first n contacts those that points have with a sphere whose centre has found their shape."""

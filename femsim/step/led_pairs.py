@@ -89,6 +89,5 @@ class LedPairs:
     def _found(self, placed: Placed) -> tuple[np.ndarray, np.ndarray]:
         """Look for them."""
         world = np.einsum("pij,pj->pi", placed.rotation[self._part], self._local) + placed.translation[self._part]
-        poses = self._detector.world_poses(placed.rotation, placed.translation)
-        found = self._detector.detect(world, *poses, 0.0)
+        found = self._detector.detect_on(world, placed.rotation, placed.translation, 0.0)
         return np.column_stack([self._part[found.point], self._shape_part[found.shape]]), found.gap.copy()

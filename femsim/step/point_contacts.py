@@ -146,7 +146,7 @@ class PointFamily:
     def _find(self, points: np.ndarray, placed: Placed, margin: float | np.ndarray) -> PointContacts:
         """Contacts within a margin, m, or the two of :meth:`speeds`, but those that the rules exclude; arrays of their own."""
         one = float(margin.max()) if isinstance(margin, np.ndarray) else float(margin)
-        found = self._detector.detect(points, *self._detector.world_poses(placed.rotation, placed.translation), one)
+        found = self._detector.detect_on(points, placed.rotation, placed.translation, one)
         whole = self.whole_joints
         if not self._without and not whole and (self._within is None or np.ndim(margin) == 0):
             return found.copy()
