@@ -1,6 +1,7 @@
 """What keeps the step of a small scene short, against plain twins: compressed rows, following contacts, bounds of speeds, sizes.
 
-Kernels with their twins here: ``pick_contacts``, ``follow`` (``turn_frames`` is in test_middle), ``fastest``, ``find_below``,
+Kernels with their twins here: ``pick_contacts``, ``follow`` (``turn_frames`` is in test_middle), ``find_again``, ``fill_pairs``,
+``fill_sides``, ``tell``, ``fastest``, ``find_below``,
 ``move`` by Cayley's map, and those of ``residual_kernels``.
 """
 
@@ -26,7 +27,9 @@ from femsim.base.rotations import quaternion_to_matrix
 from femsim.model.bodies.articulated import ArticulatedBody, Link
 from femsim.model.bodies.tree_kernels import move
 from femsim.step import residual_kernels
+from femsim.step.point_pairs_kernels import fill_pairs, fill_sides, find_again
 from femsim.step.point_rows_kernels import Pairs, RigidParts, fastest, follow
+from femsim.step.rows_kernels import tell
 from femsim.step.stepper import Stepper
 from femsim.step.thin_kernels import find_below
 
@@ -90,6 +93,41 @@ def test_contacts_follow_their_shapes_and_take_the_normals_that_are_found() -> N
         shortest = Rotation.from_rotvec(angle * axis / np.linalg.norm(axis)).as_matrix()
         np.testing.assert_allclose(frame[k], carried @ shortest.T, atol=1e-13)
         np.testing.assert_array_equal(where[k], now.position[1])
+
+
+def test_contacts_are_recognised_by_point_shape_and_feature() -> None:
+    """Of two parts with two points each, the first a soft body; friction and restitution are those of its pairs."""
+    point, shape, feature = np.array([3, 0, 1]), np.array([1, 0, 1]), np.array([0, 4, 2])
+    point_part, shape_part, point_row = np.array([0, 0, 1, 1]), np.array([1, 0]), np.array([6, 9, -1, -1])
+    of_pairs, friction, restitution, key = np.array([[1.0, 2.0], [3.0, 4.0]]), np.empty(3), np.empty(3), np.empty(3, dtype=int)
+    fill_pairs(
+        point, shape, feature, point_part, shape_part, 5, of_pairs, 10.0 * of_pairs, friction, restitution, key
+    )  # fmt: skip
+    assert friction.tolist() == [3.0, 2.0, 1.0] and restitution.tolist() == [30.0, 20.0, 10.0]
+    assert key.tolist() == [(3 * 2 + 1) * 5, 4, (1 * 2 + 1) * 5 + 2]
+    place, there = np.full(3, -1), np.empty(3, dtype=int)
+    assert find_again(key, point, shape, feature, 2, 5, place, there) and place.tolist() == [0, 1, 2]
+    for other in (key[::-1].copy(), key[:2].copy(), key + np.array([0, 0, 1])):  # another order, another number, another contact
+        assert not find_again(other, point, shape, feature, 2, 5, place, there) and there.tolist() == key.tolist()
+    part, number, weight = np.empty((2, 2), dtype=int), np.empty((2, 2, 3), dtype=int), np.empty((2, 2, 3))
+    fill_sides(
+        np.array([0, 2]), point, shape, point_part, point_row, shape_part, np.array([0, 2]), part, number, weight
+    )  # fmt: skip
+    assert part.tolist() == [[1, 0], [0, 0]] and number[:, 0].tolist() == [[-1, -1, -1], [1, -1, -1]]
+    assert (number[:, 1] == -1).all() and weight.sum() == 2.0 and (weight[:, 0, 0] == 1.0).all()
+
+
+def test_contacts_press_beside_the_largest_force_and_slip_above_a_speed() -> None:
+    lam, u, work = np.zeros((4, 3)), np.zeros((4, 3)), np.arange(12.0).reshape(4, 3)
+    lam[:, 0], u[:, 1], u[:, 2] = [2.0, 1.0, 1e-9, -1.0], [0.3, 0.0, 9.0, 9.0], [0.4, 0.0, 9.0, 9.0]
+    state, taken = np.empty(4, dtype=int), np.full(4, 7.0)
+    tell(lam, u, work[:0], 0.5, state, taken)
+    assert state.tolist() == [1, 1, 0, 0] and (taken == 7.0).all()
+    tell(lam, u, work, 0.4999, state, taken)
+    assert state.tolist() == [2, 1, 0, 0] and taken.tolist() == [-3.0, -9.0, -15.0, -21.0]
+    lam[1, 0] = np.nan
+    tell(lam, u, work, 0.4, state, taken)
+    assert not state.any()
 
 
 def test_the_fastest_point_by_nodes_links_and_joints() -> None:

@@ -46,15 +46,15 @@ class Found:
         Where the parts are.
     margin : float or ndarray, m
         Within what it was found.
-    every : PointContacts or None
-        Of contacts that followed the bodies, all that is found where they are now.
+    every : (ndarray, ndarray, ndarray) or None
+        Of contacts that followed the bodies to the end of a step, points, shapes and gaps, m, of all that is found there.
     """
 
     contacts: Any
     points: np.ndarray
     placed: Placed
     margin: float | np.ndarray = 0.0
-    every: Any = None
+    every: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
 
 
 @dataclass

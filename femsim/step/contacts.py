@@ -20,8 +20,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from contact import ContactProblem, WarmStart
+from contact.compiled import Fixed
 from contact.compressed import compressed_rows
-from femsim.base.rotations import across
 from femsim.model.contact_rules import ContactRules
 from femsim.model.parts import Part
 from femsim.step.by_faces import at_nodes, pairs_by_faces
@@ -31,7 +31,7 @@ from femsim.step.force_memory import ForceMemory
 from femsim.step.joint_limits import LimitFamily
 from femsim.step.placed import Placed, Places
 from femsim.step.point_contacts import PointFamily
-from femsim.step.rows_kernels import Given, Sums, normal_offsets
+from femsim.step.rows_kernels import Given, Sums, normal_offsets, tell
 from femsim.step.state import State
 from femsim.step.system import System
 
@@ -226,6 +226,7 @@ class Contacts:
         limits = LimitFamily(system, parts)
         if len(limits.row):
             self.families.append(limits)
+        self._nothing, self._tell = Sums(np.zeros((len(parts), 6)), np.zeros(len(parts)), np.zeros(system.n)), Fixed(tell)
         self._whole_joints = [family.whole_joints for family in self.families]
         self.pairs = rules.pairs | rules.pairs.T | np.diag([part.self_contact for part in parts])
         self.owner = np.array([part.body for part in parts], dtype=np.int64)
@@ -345,30 +346,26 @@ class Contacts:
         placed = rows.placed
         if not len(lam):
             return self._nothing_acts(placed)
-        sums, world = self._summed(rows, lam)
-        generalized = self._generalized(placed, sums)
-        if late is not None and late[0].families is not rows.families:
-            for sign, there in ((-1.0, rows), (1.0, late[0])):
-                own, moved = self._summed(there, late[1])
-                generalized += sign * self._generalized(there.placed, own)
-                sums.node_force[:] += sign * own.node_force
-                sums.wrench[:] += sign * own.wrench
-                if there is not rows:  # torques about where parts were at the start
-                    sums.wrench[:, 3:] += sign * across(there.placed.reference - placed.reference, own.wrench[:, :3])
-                world += sign * moved
+        moved = None if late is None or late[0].families is rows.families else late[0]
+        sums = Sums(*(np.zeros((1 if moved is None else 3, *own.shape)) for own in self._nothing))
+        world = self._summed(rows, lam, sums, 0)
+        if late is not None and moved is not None:  # what acts at the end of the step does so where bodies are then
+            world -= self._summed(rows, late[1], sums, 1)
+            world += self._summed(moved, late[1], sums, 2)
+        generalized = self.places.settle(placed, placed if moved is None else moved.placed, sums)
         each = self._cut(rows, world)
-        memory = tuple(ForceMemory.of(own.key, forces) for own, forces in zip(rows.families, each, strict=True))
+        memory = tuple([ForceMemory.of(own.key, forces) for own, forces in zip(rows.families, each, strict=True)])
         sides = [family.sides(own, force) for family, own, force in zip(self.families, rows.families, each, strict=True)]
-        side, lam, u = Sides.joined(sides), self._shown(rows, lam), self._shown(rows, u)
-        pressing = lam[:, 0] > 1e-9 * max(float(lam[:, 0].max(initial=0.0)), 1e-300)
-        slips = pressing & (np.sqrt(u[:, 1] ** 2 + u[:, 2] ** 2) > self.rules.slow)
-        taken = np.zeros(len(lam)) if work is None else -work[:, 1:].sum(axis=1)
-        state, world = pressing.astype(np.int64) + slips, self._shown(rows, world)
+        side = Sides.joined(sides)
+        if any(family.hidden and len(own.keep) for family, own in zip(self.families, rows.families, strict=True)):
+            lam, u, world = (self._shown(rows, values) for values in (lam, u, world))
+        state, taken = np.empty(len(lam), dtype=np.int64), np.zeros(len(lam))
+        self._tell(lam, u, lam[:0] if work is None else work, self.rules.slow, state, taken)
         contacts = StepContacts(
             side.position, side.normal, side.gap, world, state, side.part, side.opposite, lam, u, taken, side.point, side.weight,
             placed.reference, placed.rotation,
         )  # fmt: skip
-        return ContactForces(contacts, *sums, generalized), memory
+        return ContactForces(contacts, sums.wrench[0], sums.force_sum[0], sums.node_force[0], generalized), memory
 
     def _nothing_acts(self, placed: Placed) -> tuple[ContactForces, Memory]:
         """Return the forces of a step without contacts, in which parts are placed so."""
@@ -378,19 +375,19 @@ class Contacts:
             vectors, vectors, none, vectors, whole, pairs, vectors, vectors, vectors, none, points, weights, placed.reference,
             placed.rotation,
         )  # fmt: skip
-        parts, n = len(self.parts), self.system.n
-        nothing = ContactForces(contacts, np.zeros((parts, 6)), np.zeros(parts), np.zeros(n), np.zeros(n))
-        return nothing, self.no_memory()
+        sums = [own.copy() for own in self._nothing]
+        return ContactForces(contacts, *sums, sums[-1].copy()), self.no_memory()
 
-    def _summed(self, rows: ContactRows, lam: np.ndarray) -> tuple[Sums, np.ndarray]:
-        """Sum forces (nc, 3), N, normal first, on parts and nodes; return them in the world too, (nc, 3)."""
-        count = len(self.parts)
-        sums = Sums(np.zeros((count, 6)), np.zeros(count), np.zeros(self.system.n))
+    def _summed(self, rows: ContactRows, lam: np.ndarray, sums: Sums, place: int) -> np.ndarray:
+        """Sum forces (nc, 3), N, normal first, on parts and nodes, at a place of the sums; return them in the world, (nc, 3)."""
+        own_sums = Sums(sums.wrench[place], sums.force_sum[place], sums.node_force[place])
         each = zip(self.families, rows.families, self._cut(rows, np.ascontiguousarray(lam)), strict=True)
-        return sums, joined([family.accept(own, forces, sums) for family, own, forces in each])
+        return joined([family.accept(own, forces, own_sums) for family, own, forces in each])
 
     def _cut(self, rows: ContactRows, values: np.ndarray) -> list[np.ndarray]:
         """Values (nc, ...) of each family."""
+        if len(rows.families) == 1:
+            return [values]
         cut, start = [], 0
         for own in rows.families:
             cut.append(values[start : start + len(own)])
@@ -399,19 +396,11 @@ class Contacts:
 
     def _shown(self, rows: ContactRows, values: np.ndarray) -> np.ndarray:
         """Values (nc, 3) of contacts, zero where these are no contacts between parts."""
-        if not any(family.hidden and len(own) for family, own in zip(self.families, rows.families, strict=True)):
-            return values
         out, start = values.copy(), 0
         for family, own in zip(self.families, rows.families, strict=True):
             if family.hidden:
                 out[start : start + len(own)] = 0.0
             start += len(own)
-        return out
-
-    def _generalized(self, placed: Placed, sums: Sums) -> np.ndarray:
-        """Add to the forces on nodes those on rigid parts, moved to the rows of their bodies, (n,)."""
-        out = sums.node_force.copy()
-        self.places.spread(placed, sums, out)
         return out
 
     # ------------------------------------------------------------------ readings of a state

@@ -9,7 +9,7 @@ import numpy as np
 
 from contact.compiled import Fixed
 from femsim.model.parts import Part
-from femsim.step.point_rows_kernels import RigidParts, spread_wrenches
+from femsim.step.point_rows_kernels import RigidParts, settle, spread_wrenches
 from femsim.step.rows_kernels import Sums
 from femsim.step.state import State
 from femsim.step.system import System
@@ -65,7 +65,7 @@ class Places:
     """
 
     def __init__(self, system: System, parts: Sequence[Part]) -> None:
-        self._spread = Fixed(spread_wrenches)
+        self._spread, self._settle, self._room = Fixed(spread_wrenches), Fixed(settle), np.empty(system.n)
         self._system, self._moving = system, [(k, part) for k, part in enumerate(parts) if part.body >= 0]
         n = len(parts)
         self.row, rows = np.full(n, STATIC, dtype=np.int64), [np.zeros(0, dtype=np.int64)] * n
@@ -119,6 +119,19 @@ class Places:
     def spread(self, placed: Placed, sums: Sums, out: np.ndarray) -> None:
         """Add to ``out``, (n,), the wrenches on rigid parts, N and N m, about their references."""
         self._spread(*self.rigid(placed), placed.reference, sums.wrench, sums.force_sum, out)
+
+    def settle(self, placed: Placed, there: Placed, sums: Sums) -> np.ndarray:
+        """Return the generalized forces (n,) of one or three sums: the first, less the second, and the third ``there``.
+
+        The sums have one more dimension. The first of them become those of all, with torques about where parts are placed.
+        """
+        out = np.empty(sums.node_force.shape[1])
+        rows, moved = self.rigid(placed), self.rigid(there)
+        self._settle(
+            rows.row, rows.joint_start, rows.joint_row, rows.origin, rows.screw, placed.reference, moved.origin, moved.screw,
+            there.reference, *sums, self._room, out,
+        )  # fmt: skip
+        return out
 
 
 def _run(numbers: list[int]) -> slice | np.ndarray:

@@ -13,7 +13,7 @@ from contact.metrics import norm
 from femsim.base.rotations import quaternion_from_vector, quaternion_to_matrix
 from femsim.model.contact_rules import ContactRules
 from femsim.model.parts import Part
-from femsim.step import point_rows_kernels as kernels
+from femsim.step import point_pairs_kernels as pair_kernels, point_rows_kernels as kernels
 from femsim.step.contact_family import FamilyRows, Found, Rates, Sides, matched, no_rows, room
 from femsim.step.placed import Placed, Places
 from femsim.step.rows_kernels import Given, Rows, Sums
@@ -48,6 +48,9 @@ class PointFamily:
         self._system, self._parts, self._places, self._rules = system, parts, places, rules
         self._place_carried, self._fastest = Fixed(kernels.place_carried), Fixed(kernels.fastest)
         self._fill_rows, self._follow, self._add_forces = map(Fixed, (kernels.fill_rows, kernels.follow, kernels.add_forces))
+        self._find_again, self._fill_pairs, self._fill_sides = map(
+            Fixed, (pair_kernels.find_again, pair_kernels.fill_pairs, pair_kernels.fill_sides)
+        )
         shapes: list[PlacedShape] = []
         part_of, rows, columns, radii, point_surface, firsts = [], [], [], [], [], []
         #: where the points of each part stand among all, and for rigid parts and obstacles where they are in its own frame
@@ -144,14 +147,14 @@ class PointFamily:
         return points
 
     def _find(self, points: np.ndarray, placed: Placed, margin: float | np.ndarray) -> PointContacts:
-        """Contacts within a margin, m, or the two of :meth:`speeds`, but those that the rules exclude; arrays of their own."""
+        """Contacts within a margin, m, or the two of :meth:`speeds`, but those that the rules exclude; views of a detector."""
         one = float(margin.max()) if isinstance(margin, np.ndarray) else float(margin)
         found = self._detector.detect_on(points, placed.rotation, placed.translation, one)
         whole = self.whole_joints
         if not self._without and not whole and (self._within is None or np.ndim(margin) == 0):
-            return found.copy()
+            return found
         if not len(found):
-            return found.copy()
+            return found
         keep = ~whole.at_shapes(found.point, self.shape_part[found.shape])
         if self._within is not None and isinstance(margin, np.ndarray):
             within = self._within[self.point_part[found.point], self.shape_part[found.shape]]
@@ -163,7 +166,7 @@ class PointFamily:
     def detect(self, state: State, placed: Placed, margin: float | np.ndarray) -> Found:
         """Find the contacts of a state within a margin, m."""
         points = self._place_points(state, placed)
-        return Found(self._find(points, placed, margin), points, placed, margin)
+        return Found(self._find(points, placed, margin).copy(), points, placed, margin)
 
     def speeds(self, placed: Placed, rates: Rates) -> float | np.ndarray:
         """Bound of the speed of every point of every part, m/s, in the last step and by what is prescribed in this one.
@@ -196,12 +199,12 @@ class PointFamily:
     def gaps(self, state: State, placed: Placed, reach: float, known: Found | None = None) -> tuple[np.ndarray, np.ndarray]:
         """Parts (n, 2) and gaps (n,), m, of all contacts of a state closer than ``reach`` (m)."""
         if known is not None and known.placed is placed and known.every is not None and self._detector.nested:
-            found: PointContacts = known.every
-            near = np.flatnonzero(found.gap < reach)
-            point, shape, gap = found.point[near], found.shape[near], found.gap[near]
+            point, shape, gap = known.every
+            near = np.flatnonzero(gap < reach)
+            point, shape, gap = point[near], shape[near], gap[near]
         else:
             found = self._find(self._place_points(state, placed), placed, reach)
-            point, shape, gap = found.point, found.shape, found.gap
+            point, shape, gap = found.point, found.shape, found.gap.copy()
         parts = np.empty((len(gap), 2), dtype=np.int64)
         parts[:, 0], parts[:, 1] = self.point_part[point], self.shape_part[shape]
         return parts, gap
@@ -216,19 +219,25 @@ class PointFamily:
         """Rows of the contacts, without those that nothing can press."""
         if not len(found.contacts):
             return replace(self._no_rows, found=found)
-        friction = self._detector.friction(found.contacts, self._rules.friction)
-        if self._rules.anisotropic:
-            found, friction = self._turn_frames(found, friction)
+        rules, both = self._rules, None
+        if rules.anisotropic:
+            found, both = self._turn_frames(found, self._detector.friction(found.contacts, rules.friction))
         c: PointContacts = found.contacts
         rows = self._filled(found, given)
         keep, phi = rows.keep, rows.phi
         self._follow_turns(found, keep, given, phi, middle=False)
-        if len(keep) < len(friction):
-            c, friction = c.select(keep), friction[keep]
-        sides = self.point_part[c.point], self.shape_part[c.shape]
+        n = len(keep)
+        if n < len(c.gap):
+            c, both = c.select(keep), None if both is None else both[keep]
+        friction, restitution, key = np.empty(n), np.empty(n), np.empty(n, dtype=np.int64)
+        self._fill_pairs(
+            c.point, c.shape, c.feature, self.point_part, self.shape_part, self._detector.features, rules.friction,
+            rules.restitution, friction, restitution, key,
+        )  # fmt: skip
+        softness = None if rules.softness is None else rules.softness[self.point_part[c.point], self.shape_part[c.shape]]
         return FamilyRows(
-            found, keep, rows.indptr, rows.indices, rows.data, phi, friction, self._keys(c), c.frame, c.gap,
-            self._rules.restitution[sides], None if self._rules.softness is None else self._rules.softness[sides],
+            found, keep, rows.indptr, rows.indices, rows.data, phi, friction if both is None else both, key, c.frame, c.gap,
+            restitution, softness,
         )  # fmt: skip
 
     def _filled(self, found: Found, given: Given) -> Rows:
@@ -241,9 +250,12 @@ class PointFamily:
         )  # fmt: skip
         return rows.cut(kept, entries)
 
-    def _keys(self, c: PointContacts) -> np.ndarray:
-        """By what contacts are recognised, (n,)."""
-        return np.asarray((c.point * len(self.shape_part) + c.shape) * self._detector.features + c.feature)
+    def _found_again(self, key: np.ndarray, now: PointContacts) -> np.ndarray:
+        """Places of contacts by their keys, (n,), among those that were found now; -1 for those that were not."""
+        place, keys = np.empty(len(key), dtype=np.int64), np.empty(len(now.point), dtype=np.int64)
+        shapes, features = len(self.shape_part), self._detector.features
+        same = self._find_again(key, now.point, now.shape, now.feature, shapes, features, place, keys)
+        return place if same else matched(key, keys)
 
     def moved(self, rows: FamilyRows, there: State, placed: Placed, given: Given, *, middle: bool) -> FamilyRows:
         """Rows of the same contacts where the bodies are in another state; the force acts on both sides at one place."""
@@ -254,13 +266,14 @@ class PointFamily:
         frame, position = np.empty((len(keep), 3, 3)), np.empty((len(keep), 3))
         self._follow(
             keep, c.point, c.shape, c.frame, c.position, found.points, found.placed.rotation, points, placed.rotation,
-            self.shape_part, now.frame, now.position, matched(rows.key, self._keys(now)), frame, position,
+            self.shape_part, now.frame, now.position, self._found_again(rows.key, now), frame, position,
         )  # fmt: skip
         if len(keep) < len(c):
             c = PointContacts(c.point[keep], c.shape[keep], c.gap[keep], frame, position, c.feature[keep])
         else:
             c = PointContacts(c.point, c.shape, c.gap, frame, position, c.feature)
-        moved = Found(c, points, placed, found.margin, now)
+        every = None if middle else (now.point.copy(), now.shape.copy(), now.gap.copy())
+        moved = Found(c, points, placed, found.margin, every)
         out = self._filled(moved, given)
         if len(out.keep) < len(c):  # one that nothing can press there, at the edge of that
             return rows
@@ -327,10 +340,10 @@ class PointFamily:
         """Return contacts with these forces, (kept, 3), N, one by one."""
         keep = rows.keep
         c: PointContacts = rows.found.contacts
-        number, position = c.point[keep], c.position[keep]
-        part = np.empty((len(keep), 2), dtype=np.int64)
-        part[:, 0], part[:, 1] = self.point_part[number], self.shape_part[c.shape[keep]]
-        point, weight = np.full((len(keep), 2, 3), -1), np.zeros((len(keep), 2, 3))
-        point[:, 0, 0] = np.where(self._row[number] >= 0, number - self._first[part[:, 0]], -1)
-        weight[:, 0, 0] = 1.0
+        n = len(keep)
+        part, point, weight = np.empty((n, 2), dtype=np.int64), np.empty((n, 2, 3), dtype=np.int64), np.empty((n, 2, 3))
+        self._fill_sides(
+            keep, c.point, c.shape, self.point_part, self._row, self.shape_part, self._first, part, point, weight
+        )  # fmt: skip
+        position = c.position[keep]
         return Sides(position, position, rows.frame[:, 0], c.gap[keep], world, part, point, weight)

@@ -133,6 +133,55 @@ def spread_wrenches(
             out[joint_row[e]] += along + (screw[e, 3] * tx + screw[e, 4] * ty + screw[e, 5] * tz)
 
 
+@njit(cache=True)
+def settle(
+    row: np.ndarray,
+    joint_start: np.ndarray,
+    joint_row: np.ndarray,
+    origin: np.ndarray,
+    screw: np.ndarray,
+    reference: np.ndarray,
+    origin_there: np.ndarray,
+    screw_there: np.ndarray,
+    reference_there: np.ndarray,
+    wrench: np.ndarray,
+    force_sum: np.ndarray,
+    node_force: np.ndarray,
+    room: np.ndarray,
+    out: np.ndarray,
+) -> None:
+    """Fill generalized forces (n,) of one sum, or of three: the first, less the second, and the third where parts are ``there``.
+
+    The sums are those of :class:`femsim.step.rows_kernels.Sums` with one more dimension; the first ones become those of all.
+    ``room`` (n,) is to work in.
+    """
+    for i in range(wrench.shape[0]):
+        room[:] = node_force[i]
+        if i < 2:
+            spread_wrenches(row, origin, joint_start, joint_row, screw, reference, wrench[i], force_sum[i], room)
+        else:
+            spread_wrenches(
+                row, origin_there, joint_start, joint_row, screw_there, reference_there, wrench[i], force_sum[i], room
+            )
+        sign = -1.0 if i == 1 else 1.0
+        for j in range(room.shape[0]):
+            out[j] = room[j] if i == 0 else out[j] + sign * room[j]
+            if i > 0:
+                node_force[0, j] += sign * node_force[i, j]
+        if i == 0:
+            continue
+        for k in range(wrench.shape[1]):
+            for c in range(6):
+                wrench[0, k, c] += sign * wrench[i, k, c]
+            if i == 2:  # torques about where parts were at the start
+                x, y = reference_there[k, 0] - reference[k, 0], reference_there[k, 1] - reference[k, 1]
+                z = reference_there[k, 2] - reference[k, 2]
+                fx, fy, fz = wrench[2, k, 0], wrench[2, k, 1], wrench[2, k, 2]
+                wrench[0, k, 3] += y * fz - z * fy
+                wrench[0, k, 4] += z * fx - x * fz
+                wrench[0, k, 5] += x * fy - y * fx
+
+
 class Carried(NamedTuple):
     """Points that rigid parts carry.
 

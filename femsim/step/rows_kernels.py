@@ -54,6 +54,8 @@ class Rows(NamedTuple):
 
     def cut(self, kept: int, entries: int) -> Rows:
         """Those that were filled: so many contacts, so many entries of J."""
+        if kept == len(self.keep) and entries == len(self.data):
+            return self
         return Rows(self.keep[:kept], self.indptr[: 3 * kept + 1], self.indices[:entries], self.data[:entries], self.phi[:kept])
 
 
@@ -213,3 +215,23 @@ def add_side(part: int, sign: float, lever: Triple, force: Triple, wrench: np.nd
         wrench[part, c] += sign * force[c]
         wrench[part, 3 + c] += sign * moment_entry(c, lever, force)
     force_sum[part] += np.sqrt(force[0] ** 2 + force[1] ** 2 + force[2] ** 2)
+
+
+@njit(cache=True, _nrt=False)
+def tell(lam: np.ndarray, u: np.ndarray, work: np.ndarray, slow: float, state: np.ndarray, taken: np.ndarray) -> None:
+    """Fill whether contacts are open (0), stick (1) or slip (2) and what friction took, J, (nc,) each.
+
+    lam and u, (nc, 3), N and m/s, are their forces and velocities, normal first, ``work`` (nc, 3), J, that of the forces, or none
+    (0, 3). What bears hardly any of the largest force is open; what presses slips above ``slow``, m/s.
+    """
+    largest = 0.0
+    for m in range(lam.shape[0]):
+        if lam[m, 0] > largest or lam[m, 0] != lam[m, 0]:  # with one that is no number nothing presses
+            largest = lam[m, 0]
+    least = 1e-9 * (1e-300 if largest < 1e-300 else largest)
+    for m in range(lam.shape[0]):
+        state[m] = 0
+        if lam[m, 0] > least:
+            state[m] = 2 if np.sqrt(u[m, 1] * u[m, 1] + u[m, 2] * u[m, 2]) > slow else 1
+        if work.shape[0]:
+            taken[m] = -(0.0 + work[m, 1] + work[m, 2])  # a sum of zeros has no sign of its own

@@ -1,0 +1,87 @@
+"""Kernels of contacts between points and shapes: how they are recognised, what their pairs of parts say, what carries them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from contact.compiled import njit
+
+
+@njit(cache=True, _nrt=False)
+def find_again(
+    key: np.ndarray,
+    number: np.ndarray,
+    shape: np.ndarray,
+    feature: np.ndarray,
+    shapes: int,
+    features: int,
+    place: np.ndarray,
+    key_there: np.ndarray,
+) -> bool:
+    """Fill the :func:`key_of` contacts (m,) found in another state, and whether they are those of ``key`` (kept,) in its order.
+
+    Then ``place`` (kept,) becomes their numbers.
+    """
+    same = key.shape[0] == number.shape[0]
+    for k in range(number.shape[0]):
+        key_there[k] = key_of(number[k], shape[k], feature[k], shapes, features)
+        same = same and key_there[k] == key[k]
+    if same:
+        for k in range(key.shape[0]):
+            place[k] = k
+    return same
+
+
+@njit(cache=True, inner=True, _nrt=False)
+def key_of(point: int, shape: int, feature: int, shapes: int, features: int) -> int:
+    """By what a contact is recognised, with so many shapes and features."""
+    return (point * shapes + shape) * features + feature
+
+
+@njit(cache=True, _nrt=False)
+def fill_pairs(
+    number: np.ndarray,
+    shape: np.ndarray,
+    feature: np.ndarray,
+    point_part: np.ndarray,
+    shape_part: np.ndarray,
+    features: int,
+    friction_of: np.ndarray,
+    restitution_of: np.ndarray,
+    friction: np.ndarray,
+    restitution: np.ndarray,
+    key: np.ndarray,
+) -> None:
+    """Fill coefficients of friction and restitution by the pairs of parts (np, np), and the :func:`key_of` contacts, (nc,)."""
+    for m in range(number.shape[0]):
+        own, other = point_part[number[m]], shape_part[shape[m]]
+        friction[m], restitution[m] = friction_of[own, other], restitution_of[own, other]
+        key[m] = key_of(number[m], shape[m], feature[m], shape_part.shape[0], features)
+
+
+@njit(cache=True, _nrt=False)
+def fill_sides(
+    keep: np.ndarray,
+    number: np.ndarray,
+    shape: np.ndarray,
+    point_part: np.ndarray,
+    point_row: np.ndarray,
+    shape_part: np.ndarray,
+    first: np.ndarray,
+    part: np.ndarray,
+    point: np.ndarray,
+    weight: np.ndarray,
+) -> None:
+    """Fill the parts (kept, 2) of contacts, and what carries their forces, (kept, 2, 3): points by number in the part, shares.
+
+    ``first`` (parts,) is the first of the points of each part; see :class:`femsim.step.contacts.StepContacts` for the others.
+    """
+    for k in range(keep.shape[0]):
+        i, own = number[keep[k]], point_part[number[keep[k]]]
+        part[k, 0], part[k, 1] = own, shape_part[shape[keep[k]]]
+        for side in range(2):
+            for c in range(3):
+                point[k, side, c], weight[k, side, c] = -1, 0.0
+        weight[k, 0, 0] = 1.0
+        if point_row[i] >= 0:
+            point[k, 0, 0] = i - first[own]
