@@ -223,6 +223,8 @@ def law_arguments(
     """
     lam = problem.each(lam)
     u = contact_velocity(problem, v)
+    if slip is None and not regularization and problem.softness is None and problem.is_isotropic:
+        return LawArguments(u, lam, problem.scales, problem.friction, problem.phi)
     if slip is not None:
         u += slip
     if regularization:
@@ -344,7 +346,7 @@ def residuals(
     if problem.softness is None:
         groups = problem.measured_groups if loads is None else problem.measured_groups._replace(loads=loads)
         found = kernels.residuals(
-            groups, *terms, v, lam.reshape(problem.phi.shape), problem.weight, u.ravel(), forces.ravel(), rho, friction, relaxed,
+            *groups, *terms, v, lam.reshape(problem.phi.shape), problem.weight, u.ravel(), forces.ravel(), rho, friction, relaxed,
             problem.b_size,
         )  # fmt: skip
         return Residuals(*found)

@@ -344,20 +344,20 @@ def balances(
 
 @njit(cache=True, error_model="numpy")
 def measure_problem(
-    indptr: np.ndarray, indices: np.ndarray, data: np.ndarray, b: np.ndarray, load: np.ndarray, groups: Groups,
-    weight: np.ndarray, compliance: np.ndarray,
+    indptr: np.ndarray, indices: np.ndarray, data: np.ndarray, b: np.ndarray, load: np.ndarray, start: np.ndarray,
+    stop: np.ndarray, stride: np.ndarray, diagonal: np.ndarray, takes_part: np.ndarray, loads: np.ndarray, weight: np.ndarray,
+    compliance: np.ndarray,
 ) -> float:  # fmt: skip
     """Fill what residuals of a problem are measured by, from J and b; return the sum of all |b| on nodes and links, N.
 
     Filled are ``takes_part``, which is False, and ``loads``, what ``load`` (n,), N, sums up to; the weight of each row, (n,),
     1 / sqrt(a_ii); and the diagonal of J diag(A)^-1 J^T, (3 nc,).
     """
-    start, stop, stride = groups.start, groups.stop, groups.stride
     for i in range(weight.shape[0]):
-        weight[i] = 1.0 / math.sqrt(groups.diagonal[i])
-    compliances(indptr, indices, data, groups.diagonal, compliance)
-    taking_part(indptr, indices, stop, groups.takes_part)
-    net_forces(start, stop, stride, load, groups.loads)
+        weight[i] = 1.0 / math.sqrt(diagonal[i])
+    compliances(indptr, indices, data, diagonal, compliance)
+    taking_part(indptr, indices, stop, takes_part)
+    net_forces(start, stop, stride, load, loads)
     size = 0.0
     for g in range(start.shape[0]):
         if stride[g] > 0:
@@ -389,15 +389,18 @@ def force_scales(blocks: np.ndarray, rho: np.ndarray) -> None:
 
 @njit(cache=True)
 def residuals(
-    groups: Groups, Av: np.ndarray, b: np.ndarray, force: np.ndarray, v: np.ndarray, lam: np.ndarray, weight: np.ndarray,
-    law_u: np.ndarray, law_lam: np.ndarray, rho: np.ndarray, friction: np.ndarray, relaxed: bool, b_size: float,
+    start: np.ndarray, stop: np.ndarray, stride: np.ndarray, diagonal: np.ndarray, takes_part: np.ndarray, loads: np.ndarray,
+    moving: np.ndarray, least: np.ndarray, Av: np.ndarray, b: np.ndarray, force: np.ndarray, v: np.ndarray, lam: np.ndarray,
+    weight: np.ndarray, law_u: np.ndarray, law_lam: np.ndarray, rho: np.ndarray, friction: np.ndarray, relaxed: bool,
+    b_size: float,
 ) -> tuple[float, float, float, float]:  # fmt: skip
     """All that decides on convergence: :func:`term_sizes`, the relative :func:`natural_map` and :func:`balances`.
 
     Dynamics, contact law, balance, and dynamics in the plain norm. Arguments are those of these functions; ``lam`` are the forces
     (nc, 3) of the problem, ``law_lam`` and ``law_u``, (3 nc,), forces and velocities in the variables of the contact law.
-    The 13 are one problem and one answer, in the variables of both.
+    The 20 are :class:`Groups`, one by one since every solve asks, and one problem and one answer, in the variables of both.
     """
+    groups = Groups(start, stop, stride, diagonal, takes_part, loads, moving, least)
     dynamics, size, plain = term_sizes(Av, b, force, weight)
     wrong, scale = natural_map(law_lam, law_u, friction, rho, not relaxed)
     return dynamics, relative(wrong, scale), balances(groups, Av, b, force, v, lam, size * size, b_size), plain

@@ -244,7 +244,7 @@ class ContactProblem:
         weight, compliance = np.empty(len(self.b)), np.empty((nc, 3))
         load = self.b if self.b_prescribed is None else self.b - self.b_prescribed
         b_size = metrics_kernels.measure_problem(
-            J.indptr, J.indices, J.data, self.b, load, groups, weight, compliance.reshape(-1)
+            J.indptr, J.indices, J.data, self.b, load, *groups[:6], weight, compliance.reshape(-1)
         )  # fmt: skip
         if self.softness is not None:
             compliance += self.softness

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from contact.compiled import njit
+from contact.compiled import Fixed, njit
 from contact.masses_kernels import BlockRows, find_groups, gather_group
 from contact.metrics_kernels import force_scales as fill_scales
 from contact.problem import force_scales
@@ -37,7 +37,7 @@ def solve_split(
     Parameters
     ----------
     W : BlockRows, (nc, nc) blocks, m/(N s)
-        Delassus operator, normal first.
+        Delassus operator, normal first, with int64 as :func:`contact.masses.split_operator` makes it; all arrays are C-order.
     q : ndarray, (nc, 3), m/s
         Contact velocity without contact forces.
     friction : ndarray, (nc,)
@@ -53,9 +53,9 @@ def solve_split(
     """
     nc = len(friction)
     order, ptr, joined = np.empty(nc, dtype=np.int64), np.empty(nc + 1, dtype=np.int64), np.empty(nc, dtype=np.int64)
-    count, worst, place = _solve_alone(W, q, friction, forces, order, ptr, joined), 0.0, np.empty(nc, dtype=np.int64)
+    count, worst, place = _alone(W, q, friction, forces, order, ptr, joined), 0.0, np.empty(nc, dtype=np.int64)
     if count:
-        count, worst = _sweep_groups(W, q, friction, forces, order, ptr, joined[:count], tolerance, EXACT_RULE)
+        count, worst = _by_sweeps(W, q, friction, forces, order, ptr, joined[:count], tolerance, EXACT_RULE)
     for number in joined[:count]:
         group = order[ptr[number] : ptr[number + 1]]
         WT = np.empty((3 * len(group), 3 * len(group)))
@@ -154,3 +154,7 @@ def _sweep_groups(
             for c in range(3):
                 forces[group[a], c] = lam[3 * a + c]
     return left, worst
+
+
+# the step hands over the same kinds of arrays each time
+_alone, _by_sweeps = Fixed(_solve_alone), Fixed(_sweep_groups)

@@ -130,6 +130,17 @@ def test_contacts_press_beside_the_largest_force_and_slip_above_a_speed() -> Non
     assert not state.any()
 
 
+def test_forces_on_parts_are_summed_on_their_bodies() -> None:
+    """Of five parts, an obstacle, three of the second body and one of the third; the first body has none."""
+    owner, rng = np.array([-1, 1, 2, 1, 1]), np.random.default_rng(3)
+    wrench, size = rng.standard_normal((5, 6)), np.arange(1.0, 6.0)
+    force, sizes = np.full((3, 3), 9.0), np.full(3, 9.0)
+    residual_kernels.sum_on_bodies(owner, wrench, size, force, sizes)
+    expected = np.array([np.zeros(3), wrench[[1, 3, 4], :3].sum(axis=0), wrench[2, :3]])
+    np.testing.assert_allclose(force, expected, atol=1e-15)
+    assert sizes.tolist() == [0.0, 11.0, 3.0]
+
+
 def test_the_fastest_point_by_nodes_links_and_joints() -> None:
     """Nodes at rows 0 to 5, a rod of two links from 6, a rigid part at 18 with a joint at 24 and a part that nothing moves."""
     v = np.zeros(25)

@@ -30,6 +30,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from contact import from_isotropic, isotropic, to_isotropic
+from contact.compiled import Fixed
 from contact.masses import softened, split_operator, velocities
 from contact.metrics import is_finite
 from contact.split import solve_split
@@ -44,6 +45,9 @@ from femsim.step.system import System
 #: Residual to which the contact law is solved for the velocities at the end, that with which a search ends that hardly gains any
 #: more, and that at which they count as found.
 _TOLERANCE, _NEAR, _ENOUGH = 1e-11, 1e-7, 1e-6
+
+# every step hands over the same kinds of arrays
+_without_forces = Fixed(kernels.velocities_without_forces)
 
 
 @dataclass
@@ -170,7 +174,7 @@ def end_velocity(
         W = softened(W, soft[closed] / ((1.0 - settings.theta) * dt))
     J, whole = law.J, to_isotropic(own, lam).copy()
     forces, q, impulse = whole[closed], np.empty((len(closed), 3)), np.empty(len(new.v))
-    kernels.velocities_without_forces(
+    _without_forces(
         J.indptr, J.indices, J.data, old.v, new.v, along, rows.restitution, closed, W, forces, q
     )  # fmt: skip
     residual = solve_split(W, q, law.friction[closed], forces, _TOLERANCE, enough=_NEAR)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from contact.compiled import Fixed
 from contact.metrics import norm
 from contact.metrics_kernels import NET_FRACTION, NOISE_FRACTION, TINY
 from femsim.base.wrenches import move_wrench
@@ -15,8 +16,12 @@ from femsim.step.end_velocity import EndVelocity
 from femsim.step.newton import Solved, measured
 from femsim.step.prescribed import held_points
 from femsim.step.report import StepReport
+from femsim.step.residual_kernels import sum_on_bodies
 from femsim.step.state import State
 from femsim.step.system import System
+
+# every step hands over the same kinds of arrays
+_sum_on_bodies = Fixed(sum_on_bodies)
 
 
 def measure(
@@ -109,10 +114,9 @@ def _on_bodies(owner: np.ndarray, forces: ContactForces, bodies: int) -> tuple[n
 
     ``owner`` (np,) is the body of each part.
     """
-    of, force = owner + 1, np.empty((bodies, 3))
-    for c in range(3):
-        force[:, c] = np.bincount(of, forces.wrench[:, c], bodies + 1)[1:]
-    return force, np.bincount(of, forces.force_sum, bodies + 1)[1:]
+    force, size = np.empty((bodies, 3)), np.empty(bodies)
+    _sum_on_bodies(owner, forces.wrench, forces.force_sum, force, size)
+    return force, size
 
 
 def _add_holds(mount: dict[str, np.ndarray], scene: Scene, system: System, old: State, reaction: np.ndarray) -> None:

@@ -82,3 +82,18 @@ def vector_weights(diagonal: np.ndarray, start: np.ndarray, stop: np.ndarray, he
             out[i] = out[i + 1] = out[i + 2] = (diagonal[i] + diagonal[i + 1] + diagonal[i + 2]) / 3.0
     for i in range(diagonal.shape[0]):
         out[i] = 0.0 if held[i] else math.sqrt(out[i])
+
+
+@njit(cache=True, _nrt=False)
+def sum_on_bodies(owner: np.ndarray, wrench: np.ndarray, force_sum: np.ndarray, force: np.ndarray, size: np.ndarray) -> None:
+    """Fill the sum of the forces on each body, (bodies, 3), N, and of their sizes, (bodies,), N, from those on parts.
+
+    ``owner`` (np,) is the body of each part, -1 for none; ``wrench`` (np, 6) begins with the force on it.
+    """
+    force[:, :] = 0.0
+    size[:] = 0.0
+    for k in range(owner.shape[0]):
+        if owner[k] >= 0:
+            size[owner[k]] += force_sum[k]
+            for c in range(3):
+                force[owner[k], c] += wrench[k, c]

@@ -125,6 +125,7 @@ class Stepper:
         self.least_energy = self._least_energy()
         self.problem: ContactProblem | None = None
         self.timings = dict.fromkeys(STAGES, 0.0)
+        self._timers = {stage: _Timed(self, column) for stage, column in COUNTED.items()}
         self.on_restore: list[Callable[[Memory], None]] = []
         self._placed = (self.state.q.tobytes(), self.contacts.places.read(self.state))
         self.state.energy = self.system.energy(self.state) + soft_pairs.energy_at(self.contacts, self.state, self._placed[1])
@@ -352,7 +353,7 @@ class Stepper:
 
     def timed(self, stage: str) -> _Timed:
         """Add the time of a block to what its stage counts into."""
-        return _Timed(self, COUNTED[stage])
+        return self._timers[stage]
 
     def _margins(self, placed: Placed, rates: Rates) -> list[float | np.ndarray]:
         """Return the detection margin of each family of contacts.

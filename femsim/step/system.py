@@ -103,6 +103,8 @@ class System:
             min(v.start + 6, v.stop) if body.kind == "generalized" else v.stop
             for body, v in zip(self.bodies, self.v_slices, strict=True)
         ]
+        #: bodies of points
+        self._of_points = [k for k, body in enumerate(self.bodies) if body.kind == "nodes" and body.n_q == body.n_v]
         #: whether any body has tangents that may lag
         self.lags = any(body.kind == "nodes" and body.n_v >= LAGS_FROM for body in self.bodies)
         #: whether many rows are those of several bodies of nodes, and none those of rods, as in a pile
@@ -266,10 +268,11 @@ class System:
 
     def points(self) -> np.ndarray:
         """Where the points of bodies of points were at the start of the step that was assembled, (n,), m; other rows are zero."""
+        if not self._of_points:
+            return self.at_rest
         found = np.zeros(self.n)
-        for body, start, v in zip(self.bodies, self._starts, self.v_slices, strict=True):
-            if body.kind == "nodes" and body.n_q == body.n_v:
-                found[v] = start.q
+        for k in self._of_points:
+            found[self.v_slices[k]] = self._starts[k].q
         return found
 
     def moved(self, state: State, v_hat: np.ndarray, time: float) -> State:
