@@ -810,7 +810,7 @@ MUTANTS = (
     ),
     Mutant(
         "sensors", "slip counts from a speed that is the same at any size", "femsim/step/contacts.py",
-        "> self.rules.slow)", "> 1e-6)",
+        "self.rules.slow, state, taken)", "1e-6, state, taken)",
         "test_invariance.py",
     ),
     Mutant(

@@ -111,9 +111,9 @@ def test_contacts_are_recognised_by_point_shape_and_feature() -> None:
         assert not find_again(other, point, shape, feature, 2, 5, place, there) and there.tolist() == key.tolist()
     part, number, weight = np.empty((2, 2), dtype=int), np.empty((2, 2, 3), dtype=int), np.empty((2, 2, 3))
     fill_sides(
-        np.array([0, 2]), point, shape, point_part, point_row, shape_part, np.array([0, 2]), part, number, weight
+        np.array([0, 2]), point, shape, point_part, point_row, shape_part, np.array([1, 2]), part, number, weight
     )  # fmt: skip
-    assert part.tolist() == [[1, 0], [0, 0]] and number[:, 0].tolist() == [[-1, -1, -1], [1, -1, -1]]
+    assert part.tolist() == [[1, 0], [0, 0]] and number[:, 0].tolist() == [[-1, -1, -1], [0, -1, -1]]
     assert (number[:, 1] == -1).all() and weight.sum() == 2.0 and (weight[:, 0, 0] == 1.0).all()
 
 
