@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from small_blocks import soft_block
 
 from contact import ContactProblem, make_problem
-from contact.metrics import Residuals, residuals, rounding
+from contact.metrics import Residuals, residuals, rounding, rounding_at_most
 from contact.solvers import make_solver
 from contact.solvers.judge import barring
 
@@ -52,6 +52,18 @@ def test_rounding_is_what_its_formula_says() -> None:
     largest = max(np.linalg.norm(problem.weight * x) for x in (A @ v, problem.b, problem.J.T @ lam.ravel()))
     expected = 0.5 * np.finfo(np.float64).eps * np.linalg.norm(problem.weight * spread) / largest
     assert rounding(problem, v, lam) == pytest.approx(expected, rel=1e-12, abs=0.0)
+
+
+def test_the_bound_of_rounding_is_one_and_near() -> None:
+    """It spares a product with A in nearly every iteration, so it is far below the residuals of those that go on."""
+    rng = np.random.default_rng(5)
+    for problem in (soft_block(1e7, 3), stiff_chain(1e4), stiff_chain(1e9), stiff_chain(1e9, pressed=False)):
+        for v in (rng.standard_normal(problem.n), np.ones(problem.n), make_solver("exact").solve(problem).v):
+            lam = 10.0 * rng.standard_normal((problem.n_contacts, 3))
+            A = problem.A.toarray()
+            largest = max(np.linalg.norm(problem.weight * x) for x in (problem.b, problem.J.T @ lam.ravel()))
+            left = rounding(problem, v, lam) * max(1.0, np.linalg.norm(problem.weight * (A @ v)) / largest)
+            assert left <= rounding_at_most(problem, v, lam) <= 20.0 * left
 
 
 @pytest.mark.parametrize("name", ["auto", "cond-newton", "canal", "exact"])

@@ -26,7 +26,7 @@ import numpy as np
 
 from contact.feasibility import closing_contacts, free_velocities
 from contact.local import LocalProblem
-from contact.metrics import LawArguments, Residuals, law_arguments, natural_map, residuals, rounding
+from contact.metrics import LawArguments, Residuals, law_arguments, natural_map, residuals, rounding, rounding_at_most
 from contact.metrics_kernels import TINY, law_errors
 from contact.narrow import narrow_scales
 from contact.problem import ContactProblem, isotropic
@@ -296,6 +296,8 @@ def barring(problem: ContactProblem | LocalProblem, v: np.ndarray, lam: np.ndarr
     """
     dynamics = max(found.dynamics, found.plain)
     if isinstance(problem, LocalProblem) or not found.contact <= tolerance < dynamics:
+        return 0.0
+    if dynamics > _AT_ROUNDING * rounding_at_most(problem, v, lam):
         return 0.0
     left = rounding(problem, v, lam)
     return left if _BARRED * tolerance < left and dynamics <= _AT_ROUNDING * left else 0.0
