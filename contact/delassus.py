@@ -68,6 +68,7 @@ class DelassusOperator:
         #: bodies of the problem that was factorized last, and how they move as a whole
         self._groups: tuple[Group, ...] | None = None
         self._whole = np.zeros((0, 3), dtype=np.int64)
+        #: correction of those by the last A that was factorized or that factors serve
         self._smooth: SmoothMotions | None = None
         #: rows that the last factorization kept, none where it failed
         self._kept = np.zeros(0, dtype=np.int64)
@@ -212,6 +213,8 @@ class DelassusOperator:
         """Whether the factorization can serve A of this problem and rows J: same pattern of A, few new rows in J (then added)."""
         if not self.factorized or not same_pattern(self._pattern, problem.A):
             return False
+        if self.single:
+            self._smooth = SmoothMotions(problem.A, self._whole)
         self._since, now = None, problem.turns
         if now is not None and self._turns is not None and np.array_equal(now.rows, self._turns.rows):
             self._since = Turned(self._turns, now, problem.n)
@@ -280,11 +283,14 @@ class DelassusOperator:
 
     def finish(self, lam: np.ndarray) -> np.ndarray:
         """A^-1 (b + J^T lam), (n,), with b of the last :meth:`begin`."""
-        step = self._finished(lam)
-        return step if self._since is None else self._since.forth(step)
+        since, (step, pushed) = self._since, self._finished(lam)
+        step = step if since is None else since.forth(step)
+        if self._smooth is not None:
+            self._smooth.correct(step, pushed if since is None else since.forth(pushed))
+        return step
 
-    def _finished(self, lam: np.ndarray) -> np.ndarray:
-        """Return the same, where A was factorized."""
+    def _finished(self, lam: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the same, and b + J^T lam, where A was factorized; the latter where there are motions to correct."""
         force, m = np.empty(len(self._rows) or len(self._place)), len(self.factorization.patch)
         scatter(*self._entries, lam, force)
         if not len(self._rows):
@@ -293,11 +299,11 @@ class DelassusOperator:
             step = self.factorization.finish(force)
         else:
             step = np.asarray(self.factorization.finish(force[:m]) + self._extra @ force[m:])
-        if self._smooth is not None:
-            pushed = self._b.copy()
-            if len(self._rows):
-                pushed[self._rows] += force
-            else:
-                pushed += force
-            self._smooth.correct(step, pushed)
-        return step
+        if self._smooth is None:
+            return step, self._b
+        pushed = self._b.copy()
+        if len(self._rows):
+            pushed[self._rows] += force
+        else:
+            pushed += force
+        return step, pushed

@@ -92,6 +92,37 @@ def test_a_body_balances_to_rounding_beside_factors_of_single_precision(pressing
 
 
 @needs_pardiso
+def test_a_body_balances_to_rounding_beside_the_factors_of_another_matrix(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Held at one end, and on springs since then, which its motions as a whole meet."""
+    monkeypatch.setattr(delassus, "_SINGLE_FROM", 0)
+    problem = soft_block(2e5, 8)
+    A, held = problem.A, np.arange(30)
+    rows, columns = A.indices, np.repeat(np.arange(problem.n), np.diff(A.indptr))
+    data = np.where((rows != columns) & (np.isin(rows, held) | np.isin(columns, held)), 0.0, A.data)
+    first = replace(problem, A=sp.csc_matrix((data, rows, A.indptr), shape=A.shape))
+    diagonal = np.where(rows == columns, problem.diagonal[columns], 0.0)
+    later = replace(first, A=sp.csc_matrix((data + 0.3 * diagonal, rows, A.indptr), shape=A.shape))
+    operator = DelassusOperator(refined=True)
+    operator.factorize(first)
+    assert operator.single and operator.fits(later, later.J)
+    operator.operator(later.J)
+    force = np.random.default_rng(7).standard_normal(3 * later.n_contacts)
+    operator.begin(later.b)
+    left = later.b + later.J.T @ force - later.A @ operator.finish(force)
+    left[held] = 0.0
+    nets = np.array([left[c::3].sum() for c in range(3)])
+    assert np.abs(nets).max() < 1e-11 * np.abs(left).sum() and np.abs(left).max() > 1e-3 * np.abs(later.b).max()
+
+
+def test_motions_that_a_matrix_does_not_resist_are_left_alone() -> None:
+    """Newton's matrices may be indefinite there, and those that were factorized before are not."""
+    A, x = sp.diags(np.full(61, 2.0), format="lil"), np.ones(61)
+    A[30, 33] = A[33, 30] = -3.0
+    SmoothMotions(A.tocsc(), motions_of(GROUPS)).correct(x, np.zeros(61))
+    np.testing.assert_array_equal(x, np.ones(61))
+
+
+@needs_pardiso
 def test_many_bodies_have_factors_of_double_precision(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(delassus, "_SINGLE_FROM", 0)
     problem = soft_block(2e5, 4)
