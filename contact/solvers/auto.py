@@ -76,9 +76,8 @@ _CLEARLY = 0.9
 _FORGOTTEN = 0.05
 #: Seconds of a Newton step of COND-Newton for each row**1.5.
 _NEWTON_STEP_SECOND = 4.5e-8
-#: Steps that take as long as alternating steps from far away by eight digits, half of them however few digits there are, and
-#: parts of one that a turn of those takes and their factors with their ordering (measured on a pile of 7500 rows: 160 ms, where
-#: 2100 iterations of COND take 400).
+#: Steps that take as long as alternating steps from far away by eight digits, and parts of one that a turn of those takes and
+#: their factors with their ordering (measured on a pile of 7500 rows: 160 ms, where 2100 iterations of COND take 400).
 _ALTERNATING_STEPS, _TURN, _TURNING = 3.0, 0.03, 0.7
 #: Seconds of such a step for each entry of A where multigrid solves it (measured from 3000 to 32 000 rows: 2.3e-8 to 3.4e-8).
 _MULTIGRID_SECOND = 3e-8
@@ -353,7 +352,8 @@ class Auto(Told):
         iterations = self._pace * _SHARES[self._kind] * self._expected_iterations(problem)
         rows = float(_pressing_rows(problem, warm_start))
         anew = self._renewed * _ROW_SECOND * rows
-        exact = self._slow_factors * (_SOLVE_SECOND + anew) * problem.n**1.5 + _SWEEP_SECOND * rows**2 + _NEWTON_SECOND * rows**3
+        solves = self._slow_factors * (_SOLVE_SECOND * self._share(problem) + anew) * problem.n**1.5
+        exact = solves + _SWEEP_SECOND * rows**2 + _NEWTON_SECOND * rows**3
         cond = iterations * self._iteration_seconds(problem)
         if problem.n > _NEWTON_ROWS and self._newton_seconds(problem) < _CLEARLY * min(cond, exact):
             return "cond-newton"
@@ -369,7 +369,7 @@ class Auto(Told):
         """
         step = self._newton_step_seconds(problem)
         if self._kind == _FAR and self._cond_newton.alternates(problem):
-            return _ALTERNATING_STEPS * (0.5 + self._decades(problem) / 16.0) * step
+            return _ALTERNATING_STEPS * self._share(problem) * step
         seconds = float(self._steps[self._kind]) * step
         return seconds + (self._cond_newton.phase * self._iteration_seconds(problem) if self._kind == _FAR else 0.0)
 
@@ -394,6 +394,10 @@ class Auto(Told):
     def _decades(self, problem: ContactProblem) -> float:
         """Digits that are asked for."""
         return -math.log10(max(self.options.tolerance, problem.enough))
+
+    def _share(self, problem: ContactProblem) -> float:
+        """Part that the digits asked for take of the steps for eight of them: half of these come first, however few they are."""
+        return 0.5 + self._decades(problem) / 16.0
 
     def _learn(self, problem: ContactProblem, name: str, found: Solution) -> None:
         """Take in what a solver needed beside what was expected, a failure many times more, or what factors were made."""
