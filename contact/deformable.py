@@ -13,7 +13,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 import numpy.typing as npt
 
-from contact.deformable_kernels import find_contacts
+from contact.deformable_kernels import find_contacts, place_crossings
 from contact.errors import ContactError
 from contact.side_kernels import EDGE_EDGE, Bodies, Kept, Near, Output, Work
 from contact.surface_kernels import Features, depth_inside
@@ -120,6 +120,15 @@ class DeformableContacts:
     def select(self, chosen: IntArray | npt.NDArray[np.bool_]) -> DeformableContacts:
         """Return some of the contacts, by mask or number."""
         return DeformableContacts(*(getattr(self, field.name)[chosen] for field in fields(self)))
+
+    def crossings_at(self, points: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Weights (n, 2, 3) and normals (n, 3) of crossings of edges, all of them, where points (N, 3), m, are now.
+
+        As long as the edges cross, or hardly beyond their ends; the normal is zero, and weights stay, where they do not.
+        """
+        weight, normal = self.weight.copy(), np.empty((len(self), 3))
+        place_crossings(points, self.point, self.frame, weight, normal)
+        return weight, normal
 
 
 def _plant(middles: list[FloatArray], n_corners: int) -> Forest:

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from contact.side_kernels import EDGE_EDGE
 from contact import DeformableContacts, DeformableDetector
 from femsim.model.bodies.deforming import Deforming
 from femsim.model.contact_rules import ContactRules, NoContact
@@ -231,6 +232,12 @@ class DeformingFamily:
         place, known = matched(rows.key, now.key), np.empty(len(c), dtype=np.bool_)
         turn_frames(frame, place, now.frame, known)
         point[known], weight[known] = now.point[place[known]], now.weight[place[known]]
+        passed = np.flatnonzero(~known & (c.kind == EDGE_EDGE))
+        if len(passed):
+            weight[passed], normal = c.select(passed).crossings_at(points)
+            there_frame = frame.copy()
+            there_frame[passed, 0] = normal
+            turn_frames(frame, np.where(np.isin(np.arange(len(c)), passed), np.arange(len(c)), -1), there_frame, np.empty(len(c), dtype=np.bool_))
         on_nodes = _weighted(weight, point, points)
         position = on_nodes + radius[:, :, None] * frame[:, None, 0]
         turns = self._turns[c.body]

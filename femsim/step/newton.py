@@ -241,7 +241,7 @@ def solve_step(
     attempt, place = partial(_attempt, system, settings, solver, newton), None if ahead is None else ahead.place
     begun_at = warm.v
     begun = rows if place is None or follow is None else follow(place)
-    follow = follow if patience else None
+    follow, left = follow if patience else None, patience
     loose = again and (system.lags or system.is_pile) and newton.max_solves > 1
     part = (_LOOSE_PILE if system.is_pile else _LOOSE) if loose else 0.0
     last = attempt(begun, warm, follow, place, part * (newton.tolerance or 0.0))
@@ -263,15 +263,16 @@ def solve_step(
             system.linearise(settings, place)
             last = attempt(there, warm, follow, place)
         places, led_to = [*places[-_MEMORY:], place], [*led_to[-_MEMORY:], last]
-        patience -= last.residual > 0.5 * min(residuals)
-        follow = follow if patience > 0 else None
+        if follow is not None:
+            left = left - 1 if last.residual > 0.5 * min(residuals) else patience
+            follow = follow if left > 0 else None
         residuals.append(last.residual)
         iterations += last.solution.iterations
         effort += _effort(solver, last.solution)
     details = {**last.solution.details, "effort": effort / len(residuals)}
     solution = _judged(last, last.solution.told(iterations=iterations, details=details), len(residuals), newton)
     goes_on = needed and _steady(system, begun_at, solution.v)
-    return Solved(last.problem, solution, tuple(residuals), last.rows, patience > 0, goes_on, len(residuals) > 1 + loose)
+    return Solved(last.problem, solution, tuple(residuals), last.rows, left > 0, goes_on, len(residuals) > 1 + loose)
 
 
 @dataclass
