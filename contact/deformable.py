@@ -122,13 +122,14 @@ class DeformableContacts:
         return DeformableContacts(*(getattr(self, field.name)[chosen] for field in fields(self)))
 
     def crossings_at(self, points: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Weights (n, 2, 3) and normals (n, 3) of crossings of edges, all of them, where points (N, 3), m, are now.
+        """Weights (n, 2, 3) and frames (n, 3, 3), of which only the normals count, of crossings where points (N, 3), m, are now.
 
-        As long as the edges cross, or hardly beyond their ends; the normal is zero, and weights stay, where they do not.
+        All contacts are crossings of edges. Each edge counts as a line that goes on for a while beyond its ends. Where the lines
+        are nearly parallel, or closest further out, the weights stay, and the normal is zero.
         """
-        weight, normal = self.weight.copy(), np.empty((len(self), 3))
-        place_crossings(points, self.point, self.frame, weight, normal)
-        return weight, normal
+        weight, frame = self.weight.copy(), np.zeros_like(self.frame)
+        place_crossings(points, self.point, self.frame, weight, frame)
+        return weight, frame
 
 
 def _plant(middles: list[FloatArray], n_corners: int) -> Forest:

@@ -39,7 +39,7 @@ SLACK = 0.1
 EDGE_FACING = 0.1
 #: Least sine between two edges that cross.
 CROSSING = 0.05
-#: Part of its length by which an edge that crossed another one goes on beyond its ends until its contact is given up.
+#: Part of its length by which an edge that crossed another one goes on beyond its ends, as a line, where bodies have moved.
 BEYOND = 0.5
 #: Part of a flat edge, from its ends on, where what crosses it is left to its vertices.
 BESIDE_END = 0.05
@@ -219,27 +219,25 @@ def edge_edges(
 
 
 @njit(cache=True)
-def place_crossings(points: FloatArray, point: IntArray, frame: FloatArray, weight: FloatArray, normal: FloatArray) -> None:
-    """Fill weights (n, 2, 3) and normals (n, 3) of crossings whose edges, ``point`` (n, 2, 3), are where ``points`` are, m.
+def place_crossings(points: FloatArray, point: IntArray, frame: FloatArray, weight: FloatArray, now: FloatArray) -> None:
+    """Fill weights (n, 2, 3) and normals of crossings of the edges with the ends ``point`` (n, 2, 3), points (m).
 
-    Each edge counts as a line that goes on beyond its ends by BEYOND of its length. The normal is across both, on the side of the
-    first row of ``frame`` (n, 3, 3). Where the lines are parallel up to the sine CROSSING, or closest further out, the weights
-    stay, and the normal is zero.
+    The normals are the first rows of ``now`` (n, 3, 3), on the side of those of ``frame`` (n, 3, 3). Lines that are parallel up
+    to the sine CROSSING, or closest further from their edges than BEYOND of these, are left out.
     """
     for m in range(point.shape[0]):
         a, c = row(points, point[m, 0, 0]), row(points, point[m, 1, 0])
         u, v, w = minus(row(points, point[m, 0, 1]), a), minus(row(points, point[m, 1, 1]), c), minus(a, c)
         uu, uv, vv = dot(u, u), dot(u, v), dot(v, v)
         square = uu * vv - uv * uv
-        write_row(normal, m, (0.0, 0.0, 0.0))
         if square <= CROSSING * CROSSING * uu * vv:
             continue
         s, t = closest_on_lines(uu, uv, vv, dot(u, w), dot(v, w), square)
-        if abs(s - 0.5) > 0.5 + BEYOND or abs(t - 0.5) > 0.5 + BEYOND:
+        if max(abs(s - 0.5), abs(t - 0.5)) > 0.5 + BEYOND:
             continue
         across = cross(u, v)
         side = 1.0 if dot(across, (frame[m, 0, 0], frame[m, 0, 1], frame[m, 0, 2])) >= 0.0 else -1.0
-        write_row(normal, m, over(across, side * norm(across)))
+        write_row(now[m], 0, over(across, side * norm(across)))
         weight[m, 0, 0], weight[m, 0, 1], weight[m, 1, 0], weight[m, 1, 1] = 1.0 - s, s, 1.0 - t, t
 
 

@@ -211,6 +211,28 @@ def test_crossing_edges_of_cubes_give_one_contact() -> None:
         np.testing.assert_allclose(contacts.frame[0, 0], [0.0, 0.0, 1.0], atol=1e-12)
 
 
+def test_edges_that_crossed_go_on_as_lines_for_half_their_length() -> None:
+    """Then their points are as far apart as before, along the normal; further out, and where they are parallel, weights stay."""
+    body, points = surface(fs.box_tets((0.1, 0.1, 0.1), 1), depth=0.05)
+    low = turned(points - points.mean(axis=0), (np.pi / 4, 0.0, 0.0))
+    rise = shifted(turned(low, (0.0, 0.0, 1.1)), 0.0, 0.0, 0.2 / np.sqrt(2) + 0.004)
+    contacts = DeformableDetector([body, body], BOTH, np.concatenate([rise, low])).detect(np.concatenate([rise, low]), 0.01)
+    assert contacts.kind.tolist() == [EDGE_EDGE]
+    tilt = (0.0, 0.05, 0.0)
+    for way, beyond in ((0.03, False), (0.09, True), (-0.09, True)):
+        where = np.concatenate([turned(shifted(rise, way, 0.0, 0.0), tilt), turned(low, tilt)])
+        weight, frame = contacts.crossings_at(where)
+        place = np.einsum("msi,msic->msc", weight, where[contacts.point])
+        np.testing.assert_allclose(frame[0, 0], turned(np.array([0.0, 0.0, 1.0]), tilt), atol=1e-12)
+        np.testing.assert_allclose(place[0, 0] - place[0, 1], 0.004 * frame[0, 0], atol=1e-12)
+        np.testing.assert_allclose(weight.sum(axis=2), 1.0, atol=1e-14)
+        assert (weight.min() < -0.3) == beyond
+    for gone in (shifted(rise, 0.12, 0.0, 0.0), shifted(turned(low, (0.0, 0.0, 0.04)), 0.0, 0.0, 0.145)):
+        weight, frame = contacts.crossings_at(np.concatenate([gone, low]))
+        np.testing.assert_array_equal(weight, contacts.weight)
+        assert not frame.any()
+
+
 @pytest.mark.parametrize("gap", [1e-3, 1e-12, 0.0, -1e-5])
 def test_stacked_cubes_of_the_same_mesh_are_in_contact_vertex_by_vertex(gap: float) -> None:
     """All 25 pairs of vertices come once, each with the vertical normal, also at the rim where three faces meet."""

@@ -62,10 +62,10 @@ def momenta(stepper: Stepper) -> tuple[np.ndarray, np.ndarray]:
 @pytest.mark.parametrize(
     ("one", "other", "friction", "kept"),
     [("sphere", "sphere", 0.5, 1e-7), ("sphere", "sphere", 0.0, 1e-7), ("box", "box", 0.5, 1e-6), ("sphere", "soft", 0.5, 1e-6),
-     ("soft", "soft", 0.5, 2e-3), ("soft", "soft", 0.0, 2e-3)],
+     ("soft", "soft", 0.5, 2e-4), ("soft", "soft", 0.0, 1e-5)],
 )  # fmt: skip
 def test_bodies_that_collide_keep_their_angular_momentum(one: str, other: str, friction: float, kept: float) -> None:
-    """With the contacts of the start it changed by 2 to 8 %; soft on soft is left what lies in how the pair of points jumps."""
+    """With the contacts of the start it changed by 2 to 8 %; friction of soft on soft acts on points that are a gap apart."""
     stepper = collision(one, other, friction, nonlinear_tolerance=1e-8, max_solves=60)
     p, spin = momenta(stepper)
     pressed = 0.0
@@ -76,6 +76,32 @@ def test_bodies_that_collide_keep_their_angular_momentum(one: str, other: str, f
     p_now, spin_now = momenta(stepper)
     assert pressed > 1.0
     assert np.linalg.norm(spin_now - spin) < kept * np.linalg.norm(spin) and np.abs(p_now - p).max() < 1e-8
+
+
+@pytest.mark.parametrize(
+    ("dt", "speed", "friction", "kept"),
+    [(0.01, 1.0, 0.0, 1e-4), (0.005, 1.0, 0.0, 1e-4), (0.002, 0.5, 0.0, 1e-4), (0.01, 1.0, 0.5, 2e-4)],
+)
+def test_edges_that_slide_past_each_other_keep_the_angular_momentum(
+    dt: float, speed: float, friction: float, kept: float
+) -> None:
+    """Half-way they cross no more; with the points and the normal of the start the bodies lost 3.0, 2.4, 0.4 and 0.8 %.
+
+    In the last case contacts find no place twice, but not in a row; fixed after the second time, they took 0.1 %.
+    """
+    scene = fs.Scene("collision", dt=dt, gravity=(0, 0, 0), default_friction=friction)
+    for name, place, sign in (("a", (0.0, 0.0, 0.0), 1), ("b", (0.062, 0.02, 0.003), -1)):
+        spin = (0, 0, 3.0 * speed if sign > 0 else 0.0)
+        scene.add_soft(
+            name, fs.ball_tets(0.03, 4), rubber(2e5), position=place, velocity=(sign * speed, 0, 0), angular_velocity=spin
+        )
+    stepper = Stepper(scene, make_solver("auto"))
+    p, spin = momenta(stepper)
+    for _ in range(round(0.024 / speed / dt)):
+        assert stepper.step().solution.converged
+    p_now, spin_now = momenta(stepper)
+    assert np.abs(p_now - p).max() < 1e-8 and abs(p_now[0]) < 1e-3
+    assert np.linalg.norm(spin_now - spin) < kept * np.linalg.norm(spin)
 
 
 def test_forces_that_are_reported_change_the_momentum_of_each_body() -> None:

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from contact.side_kernels import EDGE_EDGE
 from contact import DeformableContacts, DeformableDetector
+from contact.side_kernels import EDGE_EDGE
 from femsim.model.bodies.deforming import Deforming
 from femsim.model.contact_rules import ContactRules, NoContact
 from femsim.model.parts import Part
@@ -222,7 +222,7 @@ class DeformingFamily:
     def moved(self, rows: FamilyRows, there: State, placed: Placed, given: Given, *, middle: bool) -> FamilyRows:
         """Rows of the same contacts where the bodies are in another state.
 
-        Links that contacts turn feel the force where it acts on the other side.
+        Links that contacts turn feel the force where it acts on the other side. Edges that do not cross there count as lines.
         """
         found = rows.found
         c: DeformableContacts = found.contacts.select(rows.keep)
@@ -232,12 +232,7 @@ class DeformingFamily:
         place, known = matched(rows.key, now.key), np.empty(len(c), dtype=np.bool_)
         turn_frames(frame, place, now.frame, known)
         point[known], weight[known] = now.point[place[known]], now.weight[place[known]]
-        passed = np.flatnonzero(~known & (c.kind == EDGE_EDGE))
-        if len(passed):
-            weight[passed], normal = c.select(passed).crossings_at(points)
-            there_frame = frame.copy()
-            there_frame[passed, 0] = normal
-            turn_frames(frame, np.where(np.isin(np.arange(len(c)), passed), np.arange(len(c)), -1), there_frame, np.empty(len(c), dtype=np.bool_))
+        _follow_crossings(c, np.flatnonzero(~known & (c.kind == EDGE_EDGE)), points, frame, weight)
         on_nodes = _weighted(weight, point, points)
         position = on_nodes + radius[:, :, None] * frame[:, None, 0]
         turns = self._turns[c.body]
@@ -274,6 +269,21 @@ class DeformingFamily:
 def _weighted(weight: np.ndarray, point: np.ndarray, points: np.ndarray) -> np.ndarray:
     """Weighted means of points, (nc, 2, 3), m; where there is no point, -1, the weight is zero."""
     return np.asarray(np.einsum("msi,msic->msc", weight, points[point]))
+
+
+def _follow_crossings(
+    contacts: DeformableContacts, passed: np.ndarray, points: np.ndarray, frame: np.ndarray, weight: np.ndarray
+) -> None:
+    """Move frames (n, 3, 3) and weights (n, 2, 3) of the crossings number ``passed`` (k,) to where points (p, 3), m, are now.
+
+    With the weights and the normal of before, the points of two edges that have slid past each other would be far apart across
+    the normal, and equal and opposite forces on them would turn the bodies.
+    """
+    if len(passed):
+        weight[passed], now = contacts.select(passed).crossings_at(points)
+        turned = frame[passed]
+        turn_frames(turned, np.arange(len(passed)), now, np.empty(len(passed), dtype=np.bool_))
+        frame[passed] = turned
 
 
 def _rigid(system: System, part: Part) -> bool:

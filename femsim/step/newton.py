@@ -36,8 +36,8 @@ _LOOSE = 0.3
 _LOOSE_PILE = 1.0
 #: Linearisations before the last that the next one looks back on.
 _MEMORY = 8
-#: Linearisations that may leave more than half of the least residual before them while contacts follow the bodies: after the
-#: last one contacts stay where they are.
+#: Linearisations in a row that may leave more than half of the least residual before them while contacts follow the bodies: after
+#: the last one contacts stay where they are.
 PATIENCE = 2
 #: It pays where velocities change by less than this part from step to step: the first residual is about the square of that.
 _STEADY = 0.5
@@ -231,8 +231,8 @@ def solve_step(
         Gives the rows of the contacts at the middle of the step by its v_hat, so that forces act where bodies are then. Default:
         they stay as at the start.
     patience : int
-        Linearisations that may leave more than half of the least residual before them while contacts follow; with 0 they are
-        placed once, where the system is linearised.
+        Linearisations in a row that may leave more than half of the least residual before them while contacts follow; with 0
+        they are placed once, where the system is linearised.
     again : bool
         Whether one linearisation will not be enough, as in the step before: where bodies are large or in a pile the first contact
         problem is then solved to the nonlinear tolerance or a part of it, and another one follows, even if its answer is enough
