@@ -10,7 +10,7 @@ import pytest
 import scipy.sparse as sp
 
 import femsim as fs
-from contact import ContactError, ContactProblem, WarmStart, make_solver
+from contact import ContactError, ContactProblem, WarmStart, contact_velocity, make_solver
 from contact.metrics import residuals
 from contact.solvers import alternating, alternating_kernels as kernels, cond_newton
 from contact.solvers.alternating import Extrapolation
@@ -197,6 +197,46 @@ def test_factors_serve_the_next_problem_where_it_is_nearly_the_same(
     assert second.details["factorizations"] == 0 < second.details["turns"] <= first.details["turns"]
     wanted = make_solver("exact", tolerance=1e-11).solve(later, warm)
     assert np.abs(second.v - wanted.v).max() <= 1e-5 * np.abs(wanted.v).max()
+
+
+def without(problem: ContactProblem, warm: WarmStart, gone: np.ndarray) -> tuple[ContactProblem, WarmStart]:
+    """Return a problem and where it begins without some contacts, (nc,) bool."""
+    keep = np.flatnonzero(~gone)
+    rows = (3 * keep[:, None] + np.arange(3)).ravel()
+    less = replace(problem, J=problem.J[rows], phi=problem.phi[keep], friction=problem.friction[keep])
+    return less, WarmStart(warm.v, warm.lam[keep])
+
+
+@pardiso
+@pytest.mark.parametrize("case", ["open", "pressing", "coming"])
+def test_the_ordering_is_kept_while_contacts_that_it_lacks_are_open(
+    problems: list[tuple[ContactProblem, WarmStart]], case: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(alternating, "_OTHERS", 1.0)  # nothing else asks for other factors
+    problem, warm = problems[-1]
+    wanted = make_solver("exact", tolerance=1e-11).solve(problem, warm)
+    normal, pressing = wanted.lam[:, 0], wanted.lam[:, 0] > 0
+    # entries of the matrix that one contact alone has
+    touched = np.abs(problem.J.toarray()).reshape(-1, 3, problem.n).any(axis=1)
+    own = (touched.astype(int).T @ touched == 1) & (problem.A.toarray() == 0)
+    alone = pressing & [bool(own[np.ix_(one, one)].any()) for one in touched]
+    gone = {"open": ~pressing, "pressing": alone, "coming": normal == normal[alone].max()}[case]
+    solver = CondNewton()
+    first = solver.solve(*without(problem, warm, gone))
+    assert first.converged and first.details["turns"]
+    before = solver.memory()["alternation/indices"]
+    if case == "coming":  # its bodies move apart where the solve begins, and all others have their states
+        lam, row = np.zeros_like(warm.lam), problem.J[3 * int(np.argmax(gone))].toarray().ravel()
+        lam[~gone] = first.lam
+        closing = contact_velocity(problem, first.v)[gone, 0]
+        warm = WarmStart(first.v - 1.01 * closing / (row @ row) * row, lam)
+        assert closing < 0 < contact_velocity(problem, warm.v)[gone, 0]
+    found = solver.solve(problem, warm)
+    assert found.converged and residuals(problem, found.v, found.lam).worst <= 1e-8
+    assert 5 < found.details["turns"] <= 80 and found.details["newton_steps"] == found.details["cond_iterations"] == 0
+    assert np.abs(found.v - wanted.v).max() <= 1e-5 * np.abs(wanted.v).max()
+    kept = np.array_equal(before, solver.memory()["alternation/indices"])
+    assert kept == (case == "open")
 
 
 @pardiso

@@ -11,20 +11,22 @@ from contact.problem import ContactProblem
 from contact.solvers import alternating_kernels as kernels
 from contact.solvers.definite import Definite
 from contact.solvers.newton_ways import SparseWay
-from contact.solvers.primal_kernels import Columns
+from contact.solvers.primal_kernels import OPEN, Columns
 from contact.sparse_lu import PardisoCholesky
 
 #: R of contacts, as multiples of their force per velocity, where nothing presses, along what slides and along what holds
 #: (measured on 13 problems of a pile: 580 turns; 700 with one value for the first two, 910 where more for the first of them).
 _FREE, _SLIDING, _HELD = 0.05, 0.4, 6.0
+#: What is left of R of open contacts that factors leave out.
+_LEFT_OUT = 1e-3
 #: Entries of the rows of J of a contact that acts on one point.
 _ONE_POINT = 9
 #: Turns that the extrapolation looks back on.
 _MEMORY = 20
 #: Part of what the dynamics lack that factors of a problem before may leave in a turn, and the turns in which it is asked.
 _LEAVES, _ASKED = 0.25, 2
-#: R is made anew after so many turns, where more than this share of the states are others by then; so often at most. Factors of
-#: a problem before are tried where no larger share of the states are others.
+#: R is made anew after so many turns, where more than this share of the states are others by then; so often at most, but for
+#: contacts that press though they were left out. Factors of a problem before are tried where no larger share is others.
 _AGE, _OTHERS, _RENEWALS = 14, 0.01, 2
 #: Extrapolation begins anew where the gap grows by this factor over the least one.
 _GROWN = 30.0
@@ -132,7 +134,7 @@ class Alternation:
             self._way.recall_pattern(memory)
             return
         self._way.recall(memory)
-        self._made_for = _MadeFor(memory["penalty"], memory["state"], memory["columns"])
+        self._made_for = _MadeFor(*(memory[name] for name in _MadeFor._fields))
 
     def take(self, law: ContactProblem, columns: Columns, v: np.ndarray, lam: np.ndarray) -> Turns:
         """Take a problem with one friction coefficient a contact, its J by contacts, and where to begin."""
@@ -143,9 +145,15 @@ class Alternation:
         """Make factors with R (nc, 3), N s/m, by these states; False where the matrix, of n rows, is not positive definite."""
         gain = np.zeros((len(state), 3, 3))
         gain[:, range(3), range(3)] = penalty
+        out = self.left_out(state)
+        gain[out] = 0.0
         good = self._way.factorize(gain)
-        self._made_for = _MadeFor(penalty.copy(), state.copy(), np.array(n)) if good else None
+        self._made_for = _MadeFor(penalty.copy(), state.copy(), out.copy(), np.array(n)) if good else None
         return good
+
+    def left_out(self, state: np.ndarray) -> np.ndarray:
+        """Open contacts, (nc,) bool, that factors by these states leave out, since the pattern has no places for them."""
+        return self._way.left_out(state != OPEN)
 
     def made_for(self, problem: ContactProblem) -> _MadeFor | None:
         """Return what the factors were made for, where that may be this problem."""
@@ -158,10 +166,11 @@ class Alternation:
 
 
 class _MadeFor(NamedTuple):
-    """R (nc, 3), N s/m, states (nc,) and columns of J with which factors were made."""
+    """R (nc, 3), N s/m, states (nc,), contacts that were left out (nc,) and columns of J with which factors were made."""
 
     penalty: np.ndarray
     state: np.ndarray
+    left_out: np.ndarray
     columns: np.ndarray
 
 
@@ -225,7 +234,7 @@ class Turns:
         kernels.law_forces(self._law.friction, self._z, self.lam, self._state)
         if int((self._state != made.state).sum()) > _OTHERS * len(self._state):
             return False
-        self._factored[:] = made.state
+        self._factored[:], self._left_out = made.state, made.left_out
         self._root = np.sqrt(self._R).ravel()
         self._older = _ASKED
         return True
@@ -241,6 +250,8 @@ class Turns:
         """Make R by the states that contacts have now, and factors with it; False where the matrix is not positive definite."""
         old = self._R.copy()
         kernels.penalties(self._state, self._law.scales, _FREE, _SLIDING, _HELD, self._R)
+        self._left_out = self._alternation.left_out(self._state)
+        self._R[self._left_out] *= _LEFT_OUT
         kernels.change_penalty(self.lam, old, self._R, self._z)
         self._factored[:] = self._state
         self._root = np.sqrt(self._R).ravel()
@@ -252,13 +263,11 @@ class Turns:
         """Take a turn."""
         law, z = self._law, self._z
         kernels.law_forces(law.friction, z, self.lam, self._state)
-        if self._age >= _AGE and self._renewals < _RENEWALS:
-            others = int((self._state != self._factored).sum())
-            if others > _OTHERS * len(self._state):
-                self._renewals += 1
-                if not self._renew():
-                    self.failed = True
-                    return
+        if self._age >= _AGE and self._is_outdated():
+            self._renewals += 1
+            if not self._renew():
+                self.failed = True
+                return
         if not self._drive(z):
             self.failed = True
             return
@@ -271,6 +280,13 @@ class Turns:
         self._least = min(self._least, self.gap)
         self._z = (self._root * self._extrapolation.after(z.ravel() / self._root, f)).reshape(-1, 3)
         self._age += 1
+
+    def _is_outdated(self) -> bool:
+        """Whether R should be made anew: by other states, or since a contact presses that factors leave out."""
+        others = self._state != self._factored
+        if (others & self._left_out).any():
+            return True
+        return self._renewals < _RENEWALS and int(others.sum()) > _OTHERS * len(others)
 
     def _drive(self, z: np.ndarray) -> bool:
         """Let the dynamics answer z (nc, 3), N; False where a matrix is not positive definite, or a value not finite."""

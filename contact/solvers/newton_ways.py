@@ -115,7 +115,7 @@ class SparseWay:
     """Sparse LU. Where next to no contact has changed its state since, a few steps of GMRES with the old factors do instead.
 
     The pattern is A united with |J|^T |J|, open contacts included; it is kept, with its ordering, for as long as the entries of
-    the next problems that are factorized have their places in it.
+    the next problems that are factorized have their places in it, but for contacts that add nothing to them.
 
     Parameters
     ----------
@@ -179,26 +179,24 @@ class SparseWay:
         return True
 
     def _find_places(self) -> None:
-        """Find the places of the entries of the problem, in a new pattern where the old one lacks some."""
+        """Find the places of the entries of the problem, in a new pattern where the old one is not one of A."""
         self._places = np.empty(int(np.square(np.diff(self._columns.ptr)).sum()), dtype=np.int32)
         self._A_places = np.empty(self._problem.A.nnz, dtype=np.int32)
+        self._lacking = np.empty(self._problem.n_contacts, dtype=np.bool_)
         if not self._place():
             self._renew(self._problem)
-            if not self._place():
-                raise AssertionError("the pattern of A and J lacks an entry of its own")
-        self._values, self._placed = np.empty(len(self._indices)), True
+        self._placed = True
 
     def _place(self) -> bool:
-        """Find the places of the entries of A and of the contacts; whether all are there."""
+        """Find the places of the entries of A and of the contacts that the pattern has; whether it has all of A."""
         A, pattern = self._problem.A, (self._indptr, self._indices)
-        if len(self._indptr) != A.shape[0] + 1:
+        if len(self._indptr) != A.shape[0] + 1 or not kernels.entry_places(A.indptr, A.indices, *pattern, self._A_places):
             return False
-        return kernels.entry_places(A.indptr, A.indices, *pattern, self._A_places) and kernels.block_places(
-            self._columns, *pattern, self._places
-        )
+        kernels.block_places(self._columns, *pattern, self._places, self._lacking)
+        return True
 
     def _renew(self, problem: ContactProblem) -> None:
-        """Make the pattern of this problem."""
+        """Make the pattern of this problem, which has places for all of its entries."""
         (ptr, col, _), n = self._columns, problem.n
         touched = sp.csr_matrix((np.ones(len(col), dtype=np.int32), col, ptr), shape=(len(ptr) - 1, n))
         own = sp.csr_matrix((np.ones(problem.A.nnz, dtype=np.int32), problem.A.indices, problem.A.indptr), shape=(n, n))
@@ -206,6 +204,8 @@ class SparseWay:
         pattern.sort_indices()
         self._set_pattern(pattern.indptr, pattern.indices)
         self._factorized = None
+        if not self._place() or self._lacking.any():
+            raise AssertionError("the pattern of A and J lacks an entry of its own")
 
     def _set_pattern(self, indptr: np.ndarray, indices: np.ndarray) -> None:
         self._indptr, self._indices = indptr.astype(np.int32), indices.astype(np.int32)
@@ -217,14 +217,21 @@ class SparseWay:
         self.factorizations += 1
         return self._fresh
 
-    def factorize(self, gain: np.ndarray) -> bool:
-        """Take the gains; factorize where the factors before do not serve."""
-        self._gain = gain
+    def left_out(self, needed: np.ndarray) -> np.ndarray:
+        """Contacts, (nc,) bool, for which the pattern has no places: none, in a new one, where one that is ``needed`` is such."""
         if not self._placed:
             self._find_places()
+        if (self._lacking & needed).any():
+            self._renew(self._problem)
+        return self._lacking
+
+    def factorize(self, gain: np.ndarray) -> bool:
+        """Take the gains; factorize where the factors before do not serve."""
+        self.left_out(gain.any(axis=(1, 2)))
+        self._gain, self._values = gain, np.empty(len(self._indices))
         kernels.assemble(self._problem.A.data, self._A_places, self._columns, self._places, gain, self._values)
         self._fresh = False
-        return self._serves() or self._make_factors(self._values.copy(), gain.copy())
+        return self._serves() or self._make_factors(self._values, gain.copy())
 
     def _serves(self) -> bool:
         """Whether no more than a few contacts have gains of another kind than the factors were made with."""
@@ -242,7 +249,7 @@ class SparseWay:
             self.krylov_steps += found.steps
             if found.x is not None:
                 return found.x
-            if not self._make_factors(self._values.copy(), self._gain.copy()):
+            if not self._make_factors(self._values, self._gain.copy()):
                 return np.full(len(r), np.nan)
         return self.factors.solve(r)
 

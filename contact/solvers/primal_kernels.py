@@ -101,25 +101,23 @@ def entry_places(
 
 
 @njit(cache=True)
-def block_places(columns: Columns, indptr: np.ndarray, indices: np.ndarray, places: np.ndarray) -> bool:
-    """Fill the places of the entries of each contact's J^T G J, row by row; False where the pattern lacks one."""
+def block_places(columns: Columns, indptr: np.ndarray, indices: np.ndarray, places: np.ndarray, lacking: np.ndarray) -> None:
+    """Fill the places of the entries of each contact's J^T G J, row by row, and ``lacking``, (nc,) bool: those without all."""
     end = 0
     for m in range(columns.ptr.shape[0] - 1):
+        lacking[m] = False
         for a in range(columns.ptr[m], columns.ptr[m + 1]):
             for b in range(columns.ptr[m], columns.ptr[m + 1]):
-                place = find(indptr, indices, columns.col[a], columns.col[b])
-                if place < 0:
-                    return False
-                places[end] = place
+                places[end] = find(indptr, indices, columns.col[a], columns.col[b])
+                lacking[m] |= places[end] < 0
                 end += 1
-    return True
 
 
 @njit(cache=True)
 def assemble(
     A: np.ndarray, A_places: np.ndarray, columns: Columns, places: np.ndarray, gain: np.ndarray, values: np.ndarray
 ) -> None:
-    """Fill values = A + J^T gain J on the pattern, gain (nc, 3, 3), N s/m."""
+    """Fill values = A + J^T gain J on the pattern, gain (nc, 3, 3), N s/m: nothing where the pattern lacks a contact."""
     values[:] = 0.0
     for k in range(A.shape[0]):
         values[A_places[k]] += A[k]
