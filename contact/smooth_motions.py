@@ -93,9 +93,9 @@ def fill_motions(
         if not taken:
             stiffness[m, m] = 1.0
     for m in range(motions.shape[0]):
-        for i in range(reach[m, 0], reach[m, 1]):
-            if motion[i] >= 0:
-                stiffness[m, motion[i]] += image[m, i]
+        for j in range(reach[m, 0], reach[m, 1]):
+            if motion[j] >= 0:
+                stiffness[m, motion[j]] += image[m, j]
 
 
 @njit(cache=True, inner=True)

@@ -375,8 +375,8 @@ class Contacts:
             vectors, vectors, none, vectors, whole, pairs, vectors, vectors, vectors, none, points, weights, placed.reference,
             placed.rotation,
         )  # fmt: skip
-        sums = [own.copy() for own in self._nothing]
-        return ContactForces(contacts, *sums, sums[-1].copy()), self.no_memory()
+        wrench, force_sum, node_force = (own.copy() for own in self._nothing)
+        return ContactForces(contacts, wrench, force_sum, node_force, node_force.copy()), self.no_memory()
 
     def _summed(self, rows: ContactRows, lam: np.ndarray, sums: Sums, place: int) -> np.ndarray:
         """Sum forces (nc, 3), N, normal first, on parts and nodes, at a place of the sums; return them in the world, (nc, 3)."""
