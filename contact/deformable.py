@@ -13,7 +13,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 import numpy.typing as npt
 
-from contact.deformable_kernels import find_contacts, place_crossings
+from contact.deformable_kernels import find_contacts, place_on_same_features
 from contact.errors import ContactError
 from contact.side_kernels import EDGE_EDGE, Bodies, Kept, Near, Output, Work
 from contact.surface_kernels import Features, depth_inside
@@ -121,14 +121,15 @@ class DeformableContacts:
         """Return some of the contacts, by mask or number."""
         return DeformableContacts(*(getattr(self, field.name)[chosen] for field in fields(self)))
 
-    def crossings_at(self, points: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Weights (n, 2, 3) and frames (n, 3, 3), of which only the normals count, of crossings where points (N, 3), m, are now.
+    def on_same_features(self, points: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Weights (n, 2, 3) and frames (n, 3, 3), of which only the normals count, where points (N, 3), m, are now.
 
-        All contacts are crossings of edges. Each edge counts as a line that goes on for a while beyond its ends. Where the lines
-        are nearly parallel, or closest further out, the weights stay, and the normal is zero.
+        Edges that cross go on for a while beyond their ends as lines, and faces as planes: the two points of a contact then stay
+        apart along its normal, however they slide. Further out, and where a vertex is on an edge, on a vertex or on a strand,
+        weights stay, and the normal is zero.
         """
         weight, frame = self.weight.copy(), np.zeros_like(self.frame)
-        place_crossings(points, self.point, self.frame, weight, frame)
+        place_on_same_features(points, self.kind, self.point, self.frame, weight, frame)
         return weight, frame
 
 

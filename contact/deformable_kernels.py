@@ -17,6 +17,7 @@ from contact.side_kernels import (
     EDGE_EDGE,
     POINT_SEGMENT,
     SNAP,
+    VERTEX_FACE,
     Bodies,
     Output,
     Side,
@@ -39,7 +40,7 @@ SLACK = 0.1
 EDGE_FACING = 0.1
 #: Least sine between two edges that cross.
 CROSSING = 0.05
-#: Part of its length by which an edge that crossed another one goes on beyond its ends, as a line, where bodies have moved.
+#: Part of its size by which an edge or a face goes on, as a line or a plane, for contacts that stay on it where bodies moved.
 BEYOND = 0.5
 #: Part of a flat edge, from its ends on, where what crosses it is left to its vertices.
 BESIDE_END = 0.05
@@ -218,29 +219,6 @@ def edge_edges(
     return count
 
 
-@njit(cache=True)
-def place_crossings(points: FloatArray, point: IntArray, frame: FloatArray, weight: FloatArray, now: FloatArray) -> None:
-    """Fill weights (n, 2, 3) and normals of crossings of the edges with the ends ``point`` (n, 2, 3), points (m).
-
-    The normals are the first rows of ``now`` (n, 3, 3), on the side of those of ``frame`` (n, 3, 3). Lines that are parallel up
-    to the sine CROSSING, or closest further from their edges than BEYOND of these, are left out.
-    """
-    for m in range(point.shape[0]):
-        a, c = row(points, point[m, 0, 0]), row(points, point[m, 1, 0])
-        u, v, w = minus(row(points, point[m, 0, 1]), a), minus(row(points, point[m, 1, 1]), c), minus(a, c)
-        uu, uv, vv = dot(u, u), dot(u, v), dot(v, v)
-        square = uu * vv - uv * uv
-        if square <= CROSSING * CROSSING * uu * vv:
-            continue
-        s, t = closest_on_lines(uu, uv, vv, dot(u, w), dot(v, w), square)
-        if max(abs(s - 0.5), abs(t - 0.5)) > 0.5 + BEYOND:
-            continue
-        across = cross(u, v)
-        side = 1.0 if dot(across, (frame[m, 0, 0], frame[m, 0, 1], frame[m, 0, 2])) >= 0.0 else -1.0
-        write_row(now[m], 0, over(across, side * norm(across)))
-        weight[m, 0, 0], weight[m, 0, 1], weight[m, 1, 0], weight[m, 1, 1] = 1.0 - s, s, 1.0 - t, t
-
-
 # ---- points on strands
 
 
@@ -349,3 +327,64 @@ def find_contacts(
                     return -1
         count = edge_edges(features, side_of(bodies, a), side_of(bodies, b), tree_of(edge_trees, b), limit, work, count, out)
     return count
+
+
+# ---- the same features elsewhere
+
+
+@njit(cache=True, inner=True)
+def place_crossing(points: FloatArray, point: IntArray, m: int, weight: FloatArray) -> Vector:
+    """Put the weights of crossing m where the lines of its edges are closest; return the vector across both.
+
+    It is zero, and the weights stay, where that is further from an edge than BEYOND of it, or the lines are parallel up to the
+    sine CROSSING.
+    """
+    a, c = row(points, point[m, 0, 0]), row(points, point[m, 1, 0])
+    u, v, w = minus(row(points, point[m, 0, 1]), a), minus(row(points, point[m, 1, 1]), c), minus(a, c)
+    uu, uv, vv = dot(u, u), dot(u, v), dot(v, v)
+    square = uu * vv - uv * uv
+    if square <= CROSSING * CROSSING * uu * vv:
+        return 0.0, 0.0, 0.0
+    s, t = closest_on_lines(uu, uv, vv, dot(u, w), dot(v, w), square)
+    if max(abs(s - 0.5), abs(t - 0.5)) > 0.5 + BEYOND:
+        return 0.0, 0.0, 0.0
+    weight[m, 0, 0], weight[m, 0, 1], weight[m, 1, 0], weight[m, 1, 1] = 1.0 - s, s, 1.0 - t, t
+    return cross(u, v)
+
+
+@njit(cache=True, inner=True)
+def place_on_plane(points: FloatArray, point: IntArray, m: int, weight: FloatArray) -> Vector:
+    """Put the weights of a vertex on a face, contact m, where it is closest to the plane; return the vector across that.
+
+    It is zero, and the weights stay, where one of them would be below -BEYOND.
+    """
+    a = row(points, point[m, 1, 0])
+    u, v, w = minus(row(points, point[m, 1, 1]), a), minus(row(points, point[m, 1, 2]), a), minus(row(points, point[m, 0, 0]), a)
+    across = cross(u, v)
+    square = max(dot(across, across), 1e-300)
+    s, t = dot(cross(w, v), across) / square, dot(cross(u, w), across) / square
+    if min(s, t, 1.0 - s - t) < -BEYOND:
+        return 0.0, 0.0, 0.0
+    weight[m, 1, 0], weight[m, 1, 1], weight[m, 1, 2] = 1.0 - s - t, s, t
+    return across
+
+
+@njit(cache=True)
+def place_on_same_features(
+    points: FloatArray, kind: IntArray, point: IntArray, frame: FloatArray, weight: FloatArray, now: FloatArray
+) -> None:
+    """Fill weights (n, 2, 3) of contacts between the same features, the points of which (n, 2, 3) are elsewhere now.
+
+    Their normals become the first rows of ``now`` (n, 3, 3), on the side of those of ``frame``, (n, 3, 3). Edges that cross count
+    as lines and faces as planes. Where these are too far off, and for vertices on edges, on vertices and on strands, weights stay
+    and the normal is zero.
+    """
+    for m in range(point.shape[0]):
+        if kind[m] == EDGE_EDGE:
+            across = place_crossing(points, point, m, weight)
+        elif kind[m] == VERTEX_FACE and min(point[m, 1, 0], point[m, 1, 1], point[m, 1, 2]) >= 0:
+            across = place_on_plane(points, point, m, weight)
+        else:
+            across = (0.0, 0.0, 0.0)
+        side = 1.0 if dot(across, (frame[m, 0, 0], frame[m, 0, 1], frame[m, 0, 2])) >= 0.0 else -1.0
+        write_row(now[m], 0, times(side / max(norm(across), 1e-300), across))

@@ -221,16 +221,39 @@ def test_edges_that_crossed_go_on_as_lines_for_half_their_length() -> None:
     tilt = (0.0, 0.05, 0.0)
     for way, beyond in ((0.03, False), (0.09, True), (-0.09, True)):
         where = np.concatenate([turned(shifted(rise, way, 0.0, 0.0), tilt), turned(low, tilt)])
-        weight, frame = contacts.crossings_at(where)
+        weight, frame = contacts.on_same_features(where)
         place = np.einsum("msi,msic->msc", weight, where[contacts.point])
         np.testing.assert_allclose(frame[0, 0], turned(np.array([0.0, 0.0, 1.0]), tilt), atol=1e-12)
         np.testing.assert_allclose(place[0, 0] - place[0, 1], 0.004 * frame[0, 0], atol=1e-12)
         np.testing.assert_allclose(weight.sum(axis=2), 1.0, atol=1e-14)
         assert (weight.min() < -0.3) == beyond
     for gone in (shifted(rise, 0.12, 0.0, 0.0), shifted(turned(low, (0.0, 0.0, 0.04)), 0.0, 0.0, 0.145)):
-        weight, frame = contacts.crossings_at(np.concatenate([gone, low]))
+        weight, frame = contacts.on_same_features(np.concatenate([gone, low]))
         np.testing.assert_array_equal(weight, contacts.weight)
         assert not frame.any()
+
+
+def test_a_vertex_beside_its_face_stays_on_the_plane_of_it() -> None:
+    """By half of its height; further out, and where it is on an edge or a vertex, weights stay."""
+    body, points = surface(fs.box_tets((0.1, 0.1, 0.1), 1), depth=0.05)
+    corner = turned(points - points.mean(axis=0), (np.pi / 4, np.arctan(np.sqrt(0.5)), 0.0))
+    tip = shifted(corner, *(np.array([0.01, 0.02, 0.052]) - corner[corner[:, 2].argmin()]))
+    detector = DeformableDetector([body, body], BOTH, np.concatenate([points, tip]))
+    contacts = detector.detect(np.concatenate([points, tip]), 0.003)
+    assert contacts.kind.tolist() == [VERTEX_FACE] and (contacts.point[0, 1] >= 0).all()
+    tilt = (0.2, -0.1, 0.3)
+    for way, beyond in ((0.005, False), (0.06, True), (0.2, True)):
+        where = np.concatenate([turned(points, tilt), turned(shifted(tip, way, 0.0, 0.0), tilt)])
+        weight, frame = contacts.on_same_features(where)
+        if way == 0.2:
+            np.testing.assert_array_equal(weight, contacts.weight)
+            assert not frame.any()
+            continue
+        place = np.einsum("msi,msic->msc", weight, where[contacts.point])
+        np.testing.assert_allclose(frame[0, 0], turned(np.array([0.0, 0.0, 1.0]), tilt), atol=1e-12)
+        np.testing.assert_allclose(place[0, 0] - place[0, 1], 0.002 * frame[0, 0], atol=1e-12)
+        np.testing.assert_allclose(weight.sum(axis=2), 1.0, atol=1e-14)
+        assert (weight.min() < 0.0) == beyond
 
 
 @pytest.mark.parametrize("gap", [1e-3, 1e-12, 0.0, -1e-5])

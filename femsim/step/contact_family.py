@@ -159,6 +159,10 @@ class Family(Protocol):
         """
         ...
 
+    def on_same_features(self, rows: FamilyRows, there: State, placed: Placed, given: Given) -> FamilyRows:
+        """Rows of contacts as in :meth:`moved`, not found again but where they were on the bodies; the same where none deform."""
+        ...
+
     def accept(self, rows: FamilyRows, lam: np.ndarray, sums: Sums) -> np.ndarray:
         """Add the forces lam (kept, 3), N, normal first, to the sums; return those in the world, (kept, 3)."""
         ...

@@ -289,6 +289,19 @@ class Contacts:
         )
         return self._joined(each, rows.friction, given)
 
+    def on_same_features(self, rows: ContactRows, there: State, v_prescribed: np.ndarray, dt: float) -> ContactRows:
+        """Rows of the same contacts, at prescribed velocities (n,) in a step (s), at its middle, each where it was on its bodies.
+
+        Unlike those of :meth:`moved` they change smoothly with the state, so that Newton's method finds where they lead.
+        """
+        given = Given(self.system.prescribed, v_prescribed, dt, self.rules.correction, self.rules.max_correction)
+        placed = self.places.read(there)
+        pairs = list(zip(self.families, rows.families, strict=True))
+        each = tuple(family.on_same_features(own, there, placed, given) for family, own in pairs)
+        if all(one is own for one, (_, own) in zip(each, pairs, strict=True)):
+            return rows
+        return self._joined(each, rows.friction, given)
+
     def _joined(self, each: tuple[FamilyRows, ...], friction: np.ndarray, given: Given) -> ContactRows:
         """Rows of all families."""
         filled = [rows for rows in each if len(rows)] or each[:1]

@@ -8,7 +8,6 @@ from dataclasses import replace
 import numpy as np
 
 from contact import DeformableContacts, DeformableDetector
-from contact.side_kernels import EDGE_EDGE
 from femsim.model.bodies.deforming import Deforming
 from femsim.model.contact_rules import ContactRules, NoContact
 from femsim.model.parts import Part
@@ -222,17 +221,46 @@ class DeformingFamily:
     def moved(self, rows: FamilyRows, there: State, placed: Placed, given: Given, *, middle: bool) -> FamilyRows:
         """Rows of the same contacts where the bodies are in another state.
 
-        Links that contacts turn feel the force where it acts on the other side. Edges that do not cross there count as lines.
+        Those that are not found there stay on the features that they were on.
         """
-        found = rows.found
-        c: DeformableContacts = found.contacts.select(rows.keep)
-        radius = np.einsum("msc,mc->ms", c.position - _weighted(c.weight, c.point, found.points), rows.frame[:, 0])
+        c: DeformableContacts = rows.found.contacts.select(rows.keep)
         points, frame, point, weight = self._place_points(there, placed), rows.frame.copy(), c.point.copy(), c.weight.copy()
-        now = self._find(points, found.margin)
+        now = self._find(points, rows.found.margin)
         place, known = matched(rows.key, now.key), np.empty(len(c), dtype=np.bool_)
         turn_frames(frame, place, now.frame, known)
         point[known], weight[known] = now.point[place[known]], now.weight[place[known]]
-        _follow_crossings(c, np.flatnonzero(~known & (c.kind == EDGE_EDGE)), points, frame, weight)
+        self._stay(c, ~known, points, frame, weight)
+        return self._moved(rows, c, placed, given, (points, frame, point, weight))
+
+    def on_same_features(self, rows: FamilyRows, there: State, placed: Placed, given: Given) -> FamilyRows:
+        """Rows of the same contacts on the same features, where the bodies are in another state."""
+        c: DeformableContacts = rows.found.contacts.select(rows.keep)
+        points, frame, weight = self._place_points(there, placed), rows.frame.copy(), c.weight.copy()
+        self._stay(c, np.ones(len(c), dtype=np.bool_), points, frame, weight)
+        return self._moved(rows, c, placed, given, (points, frame, c.point, weight))
+
+    def _stay(self, c: DeformableContacts, which: np.ndarray, points: np.ndarray, frame: np.ndarray, weight: np.ndarray) -> None:
+        """Move frames (n, 3, 3) and weights (n, 2, 3) of some contacts, (n,) bool, on the features that they were on.
+
+        With the weights and the normal of before, points that have slid past each other would be apart across the normal, and
+        equal and opposite forces on them would turn the bodies; not where a side turns, which feels the force at the other one.
+        """
+        own = np.flatnonzero(which & ~self._turns[c.body].any(axis=1))
+        if len(own):
+            weight[own], now = c.select(own).on_same_features(points)
+            turned = frame[own]
+            turn_frames(turned, np.arange(len(own)), now, np.empty(len(own), dtype=np.bool_))
+            frame[own] = turned
+
+    def _moved(
+        self, rows: FamilyRows, c: DeformableContacts, placed: Placed, given: Given, where: tuple[np.ndarray, ...]
+    ) -> FamilyRows:
+        """Rows of contacts, before ``c``, that are now where these points (p, 3), frames, points of each side and weights say.
+
+        Links that contacts turn feel the force where it acts on the other side.
+        """
+        found, (points, frame, point, weight) = rows.found, where
+        radius = np.einsum("msc,mc->ms", c.position - _weighted(c.weight, c.point, found.points), rows.frame[:, 0])
         on_nodes = _weighted(weight, point, points)
         position = on_nodes + radius[:, :, None] * frame[:, None, 0]
         turns = self._turns[c.body]
@@ -269,21 +297,6 @@ class DeformingFamily:
 def _weighted(weight: np.ndarray, point: np.ndarray, points: np.ndarray) -> np.ndarray:
     """Weighted means of points, (nc, 2, 3), m; where there is no point, -1, the weight is zero."""
     return np.asarray(np.einsum("msi,msic->msc", weight, points[point]))
-
-
-def _follow_crossings(
-    contacts: DeformableContacts, passed: np.ndarray, points: np.ndarray, frame: np.ndarray, weight: np.ndarray
-) -> None:
-    """Move frames (n, 3, 3) and weights (n, 2, 3) of the crossings number ``passed`` (k,) to where points (p, 3), m, are now.
-
-    With the weights and the normal of before, the points of two edges that have slid past each other would be far apart across
-    the normal, and equal and opposite forces on them would turn the bodies.
-    """
-    if len(passed):
-        weight[passed], now = contacts.select(passed).crossings_at(points)
-        turned = frame[passed]
-        turn_frames(turned, np.arange(len(passed)), now, np.empty(len(passed), dtype=np.bool_))
-        frame[passed] = turned
 
 
 def _rigid(system: System, part: Part) -> bool:

@@ -99,6 +99,10 @@ class LimitFamily:
         """Return the same rows: they are those of all states."""
         return rows
 
+    def on_same_features(self, rows: FamilyRows, there: State, placed: Placed, given: Given) -> FamilyRows:
+        """Return the same rows."""
+        return rows
+
     def accept(self, rows: FamilyRows, lam: np.ndarray, sums: Sums) -> np.ndarray:
         """Add what the stops exert on the joints to the rows of these, N m or N; no part bears a force of them."""
         if not len(rows):

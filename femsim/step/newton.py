@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -37,14 +37,18 @@ _LOOSE_PILE = 1.0
 #: Linearisations before the last that the next one looks back on.
 _MEMORY = 8
 #: Linearisations in a row that may leave more than half of the least residual before them while contacts follow the bodies: after
-#: the last one contacts stay where they are.
+#: the last one contacts stay on the features that they are on; after as many more, where they are.
 PATIENCE = 2
 #: It pays where velocities change by less than this part from step to step: the first residual is about the square of that.
 _STEADY = 0.5
 
 
-#: Rows of the contacts of a step where a v_hat leads.
-Follow = Callable[[np.ndarray], ContactRows]
+class Follow(Protocol):
+    """Rows of the contacts of a step where a v_hat, (n,), leads; on the same features as others, where these are given."""
+
+    def __call__(self, v_hat: np.ndarray, on: ContactRows | None = None) -> ContactRows:
+        """Return them."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -231,8 +235,8 @@ def solve_step(
         Gives the rows of the contacts at the middle of the step by its v_hat, so that forces act where bodies are then. Default:
         they stay as at the start.
     patience : int
-        Linearisations in a row that may leave more than half of the least residual before them while contacts follow; with 0
-        they are placed once, where the system is linearised.
+        Linearisations in a row that may leave more than half of the least residual before them while contacts follow; then they
+        stay on their features, with 0 from the start, and if that is no better, where they are.
     again : bool
         Whether one linearisation will not be enough, as in the step before: where bodies are large or in a pile the first contact
         problem is then solved to the nonlinear tolerance or a part of it, and another one follows, even if its answer is enough
@@ -241,7 +245,9 @@ def solve_step(
     attempt, place = partial(_attempt, system, settings, solver, newton), None if ahead is None else ahead.place
     begun_at = warm.v
     begun = rows if place is None or follow is None else follow(place)
-    follow, left = follow if patience else None, patience
+    asked, followed, left = follow, patience > 0, patience or PATIENCE
+    if asked is not None and not followed:
+        follow = partial(asked, on=begun)
     loose = again and (system.lags or system.is_pile) and newton.max_solves > 1
     part = (_LOOSE_PILE if system.is_pile else _LOOSE) if loose else 0.0
     last = attempt(begun, warm, follow, place, part * (newton.tolerance or 0.0))
@@ -263,16 +269,18 @@ def solve_step(
             system.linearise(settings, place)
             last = attempt(there, warm, follow, place)
         places, led_to = [*places[-_MEMORY:], place], [*led_to[-_MEMORY:], last]
-        if follow is not None:
-            left = left - 1 if last.residual > 0.5 * min(residuals) else patience
-            follow = follow if left > 0 else None
+        if follow is not None and asked is not None:
+            left = left - 1 if last.residual > 0.5 * min(residuals) else patience or PATIENCE
+            if left == 0:
+                follow = partial(asked, on=last.led) if followed else None
+                followed, left = False, PATIENCE
         residuals.append(last.residual)
         iterations += last.solution.iterations
         effort += _effort(solver, last.solution)
     details = {**last.solution.details, "effort": effort / len(residuals)}
     solution = _judged(last, last.solution.told(iterations=iterations, details=details), len(residuals), newton)
     goes_on = needed and _steady(system, begun_at, solution.v)
-    return Solved(last.problem, solution, tuple(residuals), last.rows, left > 0, goes_on, len(residuals) > 1 + loose)
+    return Solved(last.problem, solution, tuple(residuals), last.rows, followed, goes_on, len(residuals) > 1 + loose)
 
 
 @dataclass

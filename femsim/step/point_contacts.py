@@ -284,6 +284,10 @@ class PointFamily:
             rows.restitution, rows.softness,
         )  # fmt: skip
 
+    def on_same_features(self, rows: FamilyRows, there: State, placed: Placed, given: Given) -> FamilyRows:
+        """Return the same rows: the force acts on both sides at one place."""
+        return rows
+
     def _follow_turns(self, found: Found, keep: np.ndarray, given: Given, phi: np.ndarray, *, middle: bool) -> None:
         """Add to phi (kept, 3) how far the path of points on driven bases that turn in the step leaves its tangent.
 

@@ -281,7 +281,9 @@ class Stepper:
             return None
         state, dt, placed = self.state, self.settings.dt, rows.placed
 
-        def there(v_hat: np.ndarray) -> ContactRows:
+        def there(v_hat: np.ndarray, on: ContactRows | None = None) -> ContactRows:
+            if on is not None:
+                return self.contacts.on_same_features(on, self.system.moved(state, v_hat, 0.5 * dt), v_prescribed, dt)
             if self._hardly_moves(placed, v_hat):
                 return rows
             return self.contacts.moved(rows, self.system.moved(state, v_hat, 0.5 * dt), v_prescribed, dt, middle=True)
