@@ -227,7 +227,7 @@ class SparseWay:
 
     def factorize(self, gain: np.ndarray) -> bool:
         """Take the gains; factorize where the factors before do not serve."""
-        self.left_out(gain.any(axis=(1, 2)))
+        self.left_out(np.asarray(gain.any(axis=(1, 2))))
         self._gain, self._values = gain, np.empty(len(self._indices))
         kernels.assemble(self._problem.A.data, self._A_places, self._columns, self._places, gain, self._values)
         self._fresh = False
