@@ -37,8 +37,8 @@ _LOOSE_PILE = 1.0
 #: Linearisations before the last that the next one looks back on.
 _MEMORY = 8
 #: Linearisations in a row that may leave more than half of the least residual before them while contacts follow the bodies: after
-#: the last one contacts stay on the features that they are on; after as many more, where they are.
-PATIENCE = 2
+#: the last one contacts stay on the features that they are on; after STAYING more of them, where they are.
+PATIENCE, STAYING = 2, 10
 #: It pays where velocities change by less than this part from step to step: the first residual is about the square of that.
 _STEADY = 0.5
 
@@ -245,7 +245,7 @@ def solve_step(
     attempt, place = partial(_attempt, system, settings, solver, newton), None if ahead is None else ahead.place
     begun_at = warm.v
     begun = rows if place is None or follow is None else follow(place)
-    asked, followed, left = follow, patience > 0, patience or PATIENCE
+    asked, followed, left = follow, patience > 0, patience or STAYING
     if asked is not None and not followed:
         follow = partial(asked, on=begun)
     loose = again and (system.lags or system.is_pile) and newton.max_solves > 1
@@ -270,10 +270,10 @@ def solve_step(
             last = attempt(there, warm, follow, place)
         places, led_to = [*places[-_MEMORY:], place], [*led_to[-_MEMORY:], last]
         if follow is not None and asked is not None:
-            left = left - 1 if last.residual > 0.5 * min(residuals) else patience or PATIENCE
+            left = left - 1 if last.residual > 0.5 * min(residuals) else patience if followed else STAYING
             if left == 0:
                 follow = partial(asked, on=last.led) if followed else None
-                followed, left = False, PATIENCE
+                followed, left = False, STAYING
         residuals.append(last.residual)
         iterations += last.solution.iterations
         effort += _effort(solver, last.solution)
