@@ -219,7 +219,8 @@ class PointFamily:
         """Rows of the contacts, without those that nothing can press."""
         if not len(found.contacts):
             return replace(self._no_rows, found=found)
-        rules, both = self._rules, None
+        rules = self._rules
+        both: np.ndarray | None = None
         if rules.anisotropic:
             found, both = self._turn_frames(found, self._detector.friction(found.contacts, rules.friction))
         c: PointContacts = found.contacts
