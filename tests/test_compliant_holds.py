@@ -64,7 +64,7 @@ def bent(scene: fs.Scene, q: np.ndarray) -> float:
 
 @pytest.mark.parametrize("step", [{}, {"theta": 1.0}, {"theta": 1.0, "nonlinear_tolerance": None}])
 def test_a_held_block_sags_by_its_weight_over_the_stiffness(step: dict[str, Any]) -> None:
-    scene = cube(scene=step)
+    scene = cube(scene=step | {"duration": 2.0})
     run = fs.simulate(scene)
     assert run.verdict == "good" and run.steps["wrench_balance"].max() < 1e-6
     way, turn = moved(scene, run.stepper.state.q)

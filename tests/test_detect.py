@@ -11,7 +11,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from contact.detect import Detector
-from contact.detect_kernels import detect_points
+from contact.detect_kernels import search
 from contact.errors import ContactError
 from contact.shape_points import first_points
 from contact.shapes import (
@@ -339,7 +339,7 @@ def test_shapes_without_values_of_their_own_need_no_code_for_those_and_give_the_
     for shapes, what in ((simple, numba.types.none), ([*simple, far], numba.types.float64[::1])):
         detector = Detector(shapes, full.point_body, full.point_radius, np.zeros(len(points), dtype=int), COLLIDE)
         found.append(detector.detect(points, *detector.world_poses(*poses), 0.02).copy())
-        assert any(signature[10] == what for signature in detect_points.signatures)
+        assert any(signature[21] == what for signature in search.signatures)
     assert found[0].n > 20
     for name in ("point", "shape", "gap", "frame", "position"):
         assert getattr(found[0], name).tobytes() == getattr(found[1], name).tobytes()

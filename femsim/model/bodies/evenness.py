@@ -41,6 +41,9 @@ class Evenness:
         self._stiffness = stiffness
         self.reset()
 
+    def __repr__(self) -> str:
+        return f"<Evenness: {self.share:.3g} of the damping acts>"
+
     def reset(self) -> None:
         """Forget all: two steps are damped in full."""
         self.share, self.touched = 1.0, False
