@@ -9,6 +9,9 @@ from contact.errors import ContactError
 
 FloatArray = npt.NDArray[np.float64]
 
+#: Longest side or radius of a shape, m: far beyond it the squares and differences of places have no digits left for contacts.
+LONGEST = 1e6
+
 
 def array_of(title: str, field: str, value: npt.ArrayLike, shape: tuple[int, ...]) -> FloatArray:
     """Return a read-only C-ordered float64 copy of the given shape (-1: any length), all values finite."""
@@ -27,11 +30,13 @@ def array_of(title: str, field: str, value: npt.ArrayLike, shape: tuple[int, ...
 
 
 def positive(title: str, field: str, value: float) -> None:
-    """Raise ContactError unless the value is a positive, finite length."""
+    """Raise ContactError unless the value is a positive length up to LONGEST."""
     if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
         raise ContactError(f"{title}: {field} is {value!r}; give a positive length in m.")
     if not 0.0 < value < float("inf"):
         raise ContactError(f"{title}: {field} is {value} m; give a positive, finite length.")
+    if value > LONGEST:
+        raise ContactError(f"{title}: {field} is {value:g} m; allowed are lengths up to {LONGEST:g} m. Are its units right?")
 
 
 def whole(title: str, field: str, value: int, least: int) -> None:

@@ -63,6 +63,8 @@ class Box:
         half = array_of("Box", "half_extents", half_extents, (3,))
         if not (half > 0.0).all():
             raise ContactError(f"Box: half_extents is {half.tolist()} m; give three positive lengths (half the edges).")
+        for axis, length in zip("xyz", half, strict=True):
+            positive("Box", f"half_extents along {axis}", float(length))
         object.__setattr__(self, "half_extents", half)
 
     @property

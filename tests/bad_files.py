@@ -304,6 +304,9 @@ CORPUS: dict[str, tuple[str, Callable[[Path], None]]] = {
     "cut.urdf": ("robot", _text(b"<robot name='a'><link name='b'><inertial><mass value='1'/>")),
     "nan.urdf": ("robot", _text(b"<robot name='a'><link name='b'><inertial><mass value='nan'/><inertia ixx='1' iyy='1' izz='1'/>"
                                 b"</inertial></link></robot>")),
+    "huge_capsule.urdf": ("robot", _text(
+        b"<robot name='a'><link name='b'><inertial><mass value='1'/><inertia ixx='1' iyy='1' izz='1'/></inertial>"
+        b"<collision><geometry><capsule radius='2147483648' length='0.16'/></geometry></collision></link></robot>")),
     "chain_of_itself.urdf": ("robot", _text(
         b"<robot name='a'><link name='b'/><joint name='j' type='fixed'><parent link='b'/><child link='b'/></joint></robot>")),
     "cut_in_header.ply": ("surface", _text(b"ply\nformat ascii 1.0\nelement vertex 3000\nproperty float x\n")),

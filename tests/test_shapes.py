@@ -437,6 +437,8 @@ def test_bounds_are_tight(shape):
         (lambda: Sphere(float("nan")), ["radius", "nan"]),
         (lambda: Sphere("0.1"), ["radius", "'0.1'"]),
         (lambda: Capsule(0.1, -1.0), ["Capsule", "half_length", "-1.0"]),
+        (lambda: Capsule(1e308, 0.1), ["Capsule", "radius", "1e+308", "up to 1e+06 m"]),
+        (lambda: Box((1.0, 2e6, 1.0)), ["Box", "half_extents along y", "2e+06", "up to 1e+06 m"]),
         (lambda: Cylinder(float("inf"), 1.0), ["Cylinder", "radius", "inf"]),
         (lambda: Box((1.0, 2.0)), ["Box", "half_extents", "(2,)", "(3,)"]),
         (lambda: Box((1.0, -2.0, 1.0)), ["half_extents", "-2.0", "positive"]),
