@@ -155,6 +155,8 @@ def _rosbag(path: str, topic: str | None, types: tuple[str, ...]) -> tuple[list[
 
     with AnyReader([Path(path)], default_typestore=get_typestore(Stores.LATEST)) as bag:
         found = [c for c in bag.connections if c.msgtype in types]
+        if not all(isinstance(c.topic, str) and c.topic for c in found):  # as metadata.yaml may have it
+            raise ValueError("it has a topic without a name")
         topics = sorted({c.topic for c in found})
         chosen = _chosen(topics, topic)
         if chosen is None:

@@ -127,6 +127,15 @@ def test_bags_are_read(kind: str, tmp_path: Path) -> None:
         fs.load_path(write_mcap_of_poses(tmp_path / "b.mcap", kind, poses, rate=4.0, topics=("/pose", "/other")))
 
 
+def test_a_bag_with_a_topic_without_a_name_is_refused(tmp_path: Path) -> None:
+    pytest.importorskip("rosbags")
+    write_bag_of_poses(tmp_path / "bag", np.tile([0.1, 0.2, 0.3, 0.0, 0.0, 0.0, 1.0], (4, 1)), rate=4.0)
+    words = tmp_path / "bag" / "metadata.yaml"
+    words.write_text(words.read_text().replace("name: /pose", "name:"))
+    with pytest.raises(fs.InputError, match="it has a topic without a name"):
+        fs.load_path(tmp_path / "bag")
+
+
 def test_rosbags_are_read(tmp_path: Path) -> None:
     folder = write_bag_of_poses(tmp_path / "bag", np.column_stack([XYZ, WXYZ[:, [1, 2, 3, 0]]]), rate=4.0)
     path = fs.load_path(folder)
