@@ -306,7 +306,10 @@ CORPUS: dict[str, tuple[str, Callable[[Path], None]]] = {
                                 b"</inertial></link></robot>")),
     "huge_capsule.urdf": ("robot", _text(
         b"<robot name='a'><link name='b'><inertial><mass value='1'/><inertia ixx='1' iyy='1' izz='1'/></inertial>"
-        b"<collision><geometry><capsule radius='2147483648' length='0.16'/></geometry></collision></link></robot>")),
+        b"<collision><geometry><capsule radius='21474836' length='0.16'/></geometry></collision></link></robot>")),
+    "huge_moment.urdf": ("robot", _text(
+        b"<robot name='a'><link name='b'><inertial><mass value='1'/><inertia ixx='1e308' iyy='1e308' izz='1e308'/></inertial>"
+        b"</link></robot>")),
     "chain_of_itself.urdf": ("robot", _text(
         b"<robot name='a'><link name='b'/><joint name='j' type='fixed'><parent link='b'/><child link='b'/></joint></robot>")),
     "cut_in_header.ply": ("surface", _text(b"ply\nformat ascii 1.0\nelement vertex 3000\nproperty float x\n")),

@@ -86,6 +86,8 @@ def test_a_bad_file_is_a_sentence_soon_and_in_bounded_memory(
         ("brackets_20000.toml", "nested more deeply than 64 levels"),
         ("cut_at_842.c3d", "842 bytes: it is cut off"),
         ("density_1e308.toml", "density is 1e+308, but must be a number greater than 0 and at most 1e12"),
+        ("huge_moment.urdf", "has ixx '1e308' in <inertia>; allowed are numbers up to 1e+09"),
+        ("huge_capsule.urdf", "allowed are lengths up to 1e+06 m. Are its units right?"),
         ("claims_1e12.npz", "claims (1000000000000,) values, but has 0 bytes"),
     ],
 )

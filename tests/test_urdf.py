@@ -88,6 +88,7 @@ def changed(old: str, new: str) -> Callable[[str], str]:
         (changed('iyy="0.0201"', 'iyy="0.5"'), "link 'jib' has principal moments of inertia .*, which no body has"),
         (changed('ixx="0.0202"', 'ixx="-0.1"'), "link 'jib' has principal moments"),
         (changed('<mass value="1.5"/>', '<mass value="-1"/>'), "link 'jib' has mass -1.0 kg; allowed are numbers from 0"),
+        (changed('<mass value="1.5"/>', '<mass value="2e9"/>'), "has value '2e9' in <mass>; allowed are numbers up to 1e.09"),
         (changed('<mass value="1.5"/>', ""), "link 'jib' has an <inertial> without <mass> or <inertia>; give both"),
         (changed("hook.stl", "hok.stl"), "'hook' has the mesh 'meshes/hok.stl', which is not found; put it beside"),
         (changed("meshes/hook.stl", "package://yard/hook.stl"), r"not found; give load_robot\(..., packages={...}\) its folder"),
@@ -182,6 +183,11 @@ def test_files_of_the_wild_are_read_with_a_note(tmp_path: Path) -> None:
     (hook,) = next(link for link in robot.links if link.name == "hook").shapes
     surface = make_trimesh(hook.shape.points, hook.shape.triangles, name="hook", source="")
     assert surface.signed_volume == pytest.approx(2e-6)  # outside is outside in a mirror too
+
+
+def test_a_bound_of_any_size_is_none_in_effect(tmp_path: Path) -> None:
+    robot = fs.load_robot(written(tmp_path, CRANE.replace('upper="1.2" effort="50"', 'upper="1e16" effort="1e300"')))
+    assert next(joint for joint in robot.joints if joint.name == "luff").limits == (-0.2, 1e16)
 
 
 def test_inertia_that_no_body_has_is_balanced_where_asked_for(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from scipy.spatial.transform import Rotation
 
 from contact import Box, Capsule, ContactError, Cylinder, Shape, Sphere
 from femsim.base.errors import did_you_mean
-from femsim.model.robot_files import ElementReader
+from femsim.model.robot_files import MOST, ElementReader
 from femsim.model.robots import JointKind, Robot, RobotJoint, RobotLink
 from femsim.model.solids import Piece, mass_properties
 from meshes import MeshError, load_surface, make_trimesh
@@ -30,8 +30,6 @@ _SHAPES = ("box", "sphere", "capsule", "cylinder", "mesh")
 _TURNS = ("quat", "axisangle", "xyaxes", "zaxis", "euler")
 #: kg/m^3, of geoms without mass.
 _DENSITY = "1000"
-#: Largest number that is believed, of whatever unit.
-_MOST = 1e9
 
 
 @dataclass(frozen=True)
@@ -90,15 +88,6 @@ class _Reader(ElementReader):
         #: body and masks (contype, conaffinity) of each geom that has contact, and the body of each that has a name
         self.masks: list[tuple[str, int, int]] = []
         self.body_of: dict[str, str] = {}
-
-    def numbers(self, where: str, element: Element, key: str, count: int, default: str | None = None) -> np.ndarray:
-        """Numbers of an attribute, (count,), not beyond what a robot has."""
-        values = super().numbers(where, element, key, count, default)
-        if np.abs(values).max() > _MOST:
-            raise self.wrong(
-                where, f"has {key} {element.get(key, '')[:60]!r} in <{element.tag}>; allowed are numbers up to {_MOST:g}."
-            )
-        return values
 
     def _word(self, where: str, given: str, key: str, allowed: Mapping[str, float]) -> float:
         if given not in allowed:
@@ -435,8 +424,8 @@ class _Reader(ElementReader):
             words = geom.get("size", "").split()
             geom.set("size", " ".join(words[:size]) if kind != "sphere" else " ".join(words[:1]))
             sizes = self.numbers(what, geom, "size", size)
-        if not ((sizes >= 1.0 / _MOST) & (sizes <= _MOST)).all():
-            raise self.wrong(what, f"has the sizes {sizes.tolist()} m; allowed are numbers from {1.0 / _MOST:g} to {_MOST:g}.")
+        if not ((sizes >= 1.0 / MOST) & (sizes <= MOST)).all():
+            raise self.wrong(what, f"has the sizes {sizes.tolist()} m; allowed are numbers from {1.0 / MOST:g} to {MOST:g}.")
         try:
             return Piece(_shape(kind, sizes), place, turn)
         except ContactError as error:

@@ -12,6 +12,9 @@ from contact import ContactError, Mesh
 from femsim.base.errors import InputError
 from meshes import TriMesh
 
+#: Largest number that is believed, of whatever unit.
+MOST = 1e9
+
 
 class ElementReader:
     """Reads elements of one file.
@@ -41,8 +44,10 @@ class ElementReader:
         if said not in self.notes:
             self.notes.append(said)
 
-    def numbers(self, where: str, element: Element, key: str, count: int, default: str | None = None) -> np.ndarray:
-        """Numbers of an attribute, (count,), finite."""
+    def numbers(
+        self, where: str, element: Element, key: str, count: int, default: str | None = None, most: float = MOST
+    ) -> np.ndarray:
+        """Numbers of an attribute, (count,), finite and not beyond what a robot has."""
         text = element.get(key, default)
         if text is None:
             raise self.wrong(where, f"has a <{element.tag}> without {key}; give it.")
@@ -55,11 +60,13 @@ class ElementReader:
             raise self.wrong(
                 where, f"has {key} {text[:60]!r} in <{element.tag}>; allowed {'is' if count == 1 else 'are'} {allowed}."
             )
+        if np.abs(values).max() > most:
+            raise self.wrong(where, f"has {key} {text[:60]!r} in <{element.tag}>; allowed are numbers up to {most:g}.")
         return values
 
-    def number(self, where: str, element: Element, key: str, default: str | None = None) -> float:
-        """Read a number of an attribute, finite."""
-        return float(self.numbers(where, element, key, 1, default)[0])
+    def number(self, where: str, element: Element, key: str, default: str | None = None, most: float = MOST) -> float:
+        """Read a number of an attribute, finite and not beyond what a robot has."""
+        return float(self.numbers(where, element, key, 1, default, most)[0])
 
     def solid(self, where: str, surface: TriMesh) -> Mesh:
         """Shape of a closed surface; the convex hull of one that is not, with a note."""

@@ -155,6 +155,10 @@ class _Reader(ElementReader):
         visuals = [piece for one in element.findall("visual") for piece in self._visual(where, one)]
         return RobotLink(name, mass, centre, inertia, shapes, visuals)
 
+    def _bound(self, where: str, limit: Element, key: str) -> float:
+        """Read a number of a <limit>, of any size: some files say so that there is none."""
+        return self.number(where, limit, key, "0", most=math.inf)
+
     def _balanced(self, where: str, mass: float, inertia: np.ndarray) -> np.ndarray:
         """Inertia of a body that is nearest in kind, with a note where that is another one."""
         trace = float(np.trace(inertia))
@@ -278,9 +282,9 @@ class _Reader(ElementReader):
             if kind in ("revolute", "prismatic") and limit.get("lower") is None and limit.get("upper") is None:
                 self.note(f"the <limit> of {where} has no lower and no upper: the joint has no stops")
             elif kind in ("revolute", "prismatic"):
-                limits = (self.number(where, limit, "lower", "0"), self.number(where, limit, "upper", "0"))
+                limits = (self._bound(where, limit, "lower"), self._bound(where, limit, "upper"))
             for key, own in (("effort", "max_effort"), ("velocity", "max_speed")):
-                value = self.number(where, limit, key, "0")
+                value = self._bound(where, limit, key)
                 if value > 0.0:  # 0 is what files say that know no bound
                     options[own] = value
                 elif value < 0.0:
