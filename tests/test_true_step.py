@@ -78,13 +78,15 @@ def test_spinning_rubber_keeps_momentum_and_energy(law: Law, element: str) -> No
 
 @pytest.mark.parametrize(("young", "nu"), [(1e5, 0.3), (1e6, 0.45)])
 @pytest.mark.parametrize("element", ["linear", "quadratic"])
-def test_at_the_default_tolerance_energy_never_grows(element: str, young: float, nu: float) -> None:
-    stepper = spinning(fs.StableNeoHookean(), element, young=young, nu=nu, integrator="energy-momentum")
+@pytest.mark.parametrize("law", [fs.StableNeoHookean(), fs.Corotational()], ids=lambda law: type(law).__name__)
+def test_at_the_default_tolerance_energy_never_grows(law: Law, element: str, young: float, nu: float) -> None:
+    """In free flight a tenth of the tolerance is asked for: at all of it the co-rotational bar loses ten times as much spin."""
+    stepper = spinning(law, element, young=young, nu=nu, integrator="energy-momentum")
     spin, energy = spin_and_energy(stepper)
     for _ in range(50):
-        assert stepper.step().nonlinear_residual <= 1e-4
+        assert stepper.step().nonlinear_residual <= 1e-5
         now = spin_and_energy(stepper)
-        assert now[0] == pytest.approx(spin, rel=1e-5) and energy * (1 - 1e-3) < now[1] <= energy * (1 + 1e-7)
+        assert now[0] == pytest.approx(spin, rel=1e-6) and energy * (1 - 1e-3) < now[1] <= energy * (1 + 1e-7)
 
 
 def test_one_linearisation_a_step_loses_what_the_solved_step_keeps() -> None:

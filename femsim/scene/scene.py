@@ -45,7 +45,8 @@ class Scene(BodyCalls, MotionCalls, ContactCalls):
         Coulomb coefficient of pairs of surfaces that neither the scene nor the material library sets. Default 0.5.
     nonlinear_tolerance : float or None
         Largest residual of the equations of motion at the end of a step, relative to the largest forces in them. Default 1e-4. A
-        step is linearised and solved again until it is met. None: one linearisation a step by the theta rule, as in papers/001.
+        step is linearised and solved again until it is met; in free flight, where nothing touches or is held, until a tenth of
+        it is. None: one linearisation a step by the theta rule, as in papers/001.
     max_solves : int
         Most linearisations of a step before it is halved. Default 25.
     integrator : {"energy-momentum", "theta"}, optional

@@ -34,6 +34,9 @@ _LOOSE = 0.3
 #: ... and that of piles, where it saves a third of the turns of the first problem (measured: with 0.1 to 3 the next linearisation
 #: leaves as much as after a sharp one).
 _LOOSE_PILE = 1.0
+#: Part of the nonlinear tolerance to which free flight is solved, where no contact problem is: what each step lacks adds up over
+#: thousands of turns. Not below what costs many solves, unless that is asked for.
+_FLIGHT, _FLIGHT_LEAST = 0.1, 1e-5
 #: Linearisations before the last that the next one looks back on.
 _MEMORY = 8
 #: Linearisations in a row that may leave more than half of the least residual before them while contacts follow the bodies: after
@@ -256,7 +259,8 @@ def solve_step(
     needed = newton.tolerance is not None and _needed_more(system, newton, rows, ahead, last)
     places, led_to = [system.at_rest if place is None else place], [last]
     lagged = place is None  # then A is that of the start, which lacks second derivatives
-    while newton.tolerance is not None and (_goes_on(last, newton, len(residuals)) or (loose and len(residuals) == 1)):
+    enough = _enough(system, rows, newton)
+    while newton.tolerance is not None and (_goes_on(last, newton, enough, len(residuals)) or (loose and len(residuals) == 1)):
         place = _next_place(system, settings, newton, places, led_to)
         lagged = system.lags and not lagged and last.residual <= _LAGGED * newton.tolerance
         system.linearise(settings, place, lagged=lagged)
@@ -399,9 +403,17 @@ def _from(solution: Solution) -> WarmStart:
     return WarmStart(solution.v, solution.lam, solution.row_forces)
 
 
-def _goes_on(last: _Iterate, newton: Newton, solves: int) -> bool:
-    """Whether a step is linearised once more, after so many contact problems."""
-    if newton.tolerance is None or last.holds(newton.tolerance) or solves >= newton.max_solves:
+def _enough(system: System, rows: ContactRows, newton: Newton) -> float:
+    """Nonlinear residual to which a step is linearised again: the tolerance, and less where all bodies fly freely."""
+    tolerance = newton.tolerance or 0.0
+    if len(rows.phi) or system.prescribes or system.couplings:
+        return tolerance
+    return min(tolerance, max(_FLIGHT * tolerance, _FLIGHT_LEAST))
+
+
+def _goes_on(last: _Iterate, newton: Newton, enough: float, solves: int) -> bool:
+    """Whether a step is linearised once more, after so many contact problems, unless its residual is ``enough``."""
+    if newton.tolerance is None or last.holds(enough) or solves >= newton.max_solves:
         return False
     return bool(np.isfinite(last.residual)) and _leads_on(last, newton.tolerance)
 
