@@ -13,6 +13,7 @@ from small_blocks import soft_block
 
 import femsim as fs
 from contact import ContactError, ContactProblem, Group, WarmStart, make_local_problem, make_problem, measure
+from contact.errors import NotPositiveError
 from contact.jacobian_kernels import mark_columns
 from contact.metrics import residuals
 from contact.solvers import Auto, AutoOptions, Cond, CondOptions, Exact, ExactOptions, auto as auto_module, make_solver
@@ -374,6 +375,17 @@ def test_where_dense_factors_fail_canal_goes_on() -> None:
     assert solution.converged and solution.details["tried"] == ("exact", "canal") and solution.details["picked"] == "canal"
     assert "exact, picked for few unknowns with few contacts, did not converge; canal went on." in solution.message
     np.testing.assert_allclose(solution.v, [0.17, 0.0, 0.0, 0.0, 0.0, 0.0], atol=1e-9)
+
+
+def test_a_deforming_body_whose_matrix_is_not_positive_definite_is_refused_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Contacts may hold what A does not: CANAL answered, or those after it looked for an answer for a quarter of a second."""
+    monkeypatch.setattr(Canal, "solve", None)
+    A, J = 100.0 * np.eye(6), np.tile(np.hstack([np.eye(3), np.eye(3)]), (13, 1))
+    A[4, 5] = A[5, 4] = 101.0
+    groups = (Group("block", 0, 6, "nodes"),)
+    problem = make_problem(sp.csc_matrix(A), np.ones(6), sp.csr_matrix(J), np.zeros(13), 0.3, dt=0.01, groups=groups)
+    with pytest.raises(NotPositiveError, match="A is not positive definite"):
+        Auto(AutoOptions()).solve(problem)
 
 
 def test_canal_goes_on_from_nothing_where_its_start_led_it_astray(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 
 from contact.errors import ContactError, NotPositiveError
 from contact.jacobian_kernels import pushed_unknowns
-from contact.linear import DenseCholesky
+from contact.linear import NOT_POSITIVE, DenseCholesky
 from contact.local import LocalProblem
 from contact.metrics import contact_residual, contact_velocity, residuals
 from contact.problem import ContactProblem
@@ -21,6 +21,7 @@ from contact.solvers.base import Check, FactorizationOptions, Remembering, Solut
 from contact.solvers.canal import Canal, CanalOptions
 from contact.solvers.cond import Cond, CondOptions
 from contact.solvers.cond_newton import ON_THE_LAW, RIGHT, CondNewton, CondNewtonOptions
+from contact.solvers.definite import Definite
 from contact.solvers.exact import Exact, ExactOptions
 from contact.solvers.with_rows import takes_rows
 
@@ -301,7 +302,7 @@ class Auto(Told):
         self._canal = Canal(canal if o.max_iterations is None else replace(canal, max_iterations=o.max_iterations))
         self._fresh = Canal(replace(self._canal.options, max_iterations=o.max_iterations or _FRESH_ITERATIONS))
         self._cond, self._exact, self._banded = Cond(cond), Exact(exact), Banded(BandedOptions(tolerance=o.tolerance))
-        self.linear_algebra = self._exact.linear_algebra
+        self.linear_algebra, self._definite = self._exact.linear_algebra, Definite(o.backend, o.threads)
         self._slow_factors = _SUPERLU if self.linear_algebra == "superlu" else 1.0
         #: of A, and factorizations that the exact solver makes for a problem; then COND's iterations over those expected, Newton
         #: steps by kinds of starts, and the kind of the last problem
@@ -445,6 +446,9 @@ class Auto(Told):
             A is not positive definite, and a solver needs it to be.
         """
         picked = self._pick(problem, warm_start)
+        if picked == "canal" and problem.group_rows[2].any() and not self._definite.says(problem.A):
+            # CANAL does not see it where contacts hold what A does not, and those that come after it look long for an answer
+            raise NotPositiveError(NOT_POSITIVE)
         first = self._resting.replaced(picked)
         order = (first, *(name for name in _ORDERS[picked] if name != first))
         if not _fits_dense(problem, warm_start):

@@ -203,7 +203,7 @@ class Stepper:
             searched.append(solved)
             v_hat, ahead = solved.solution.v, True
             rates = Rates(v_hat, v_prescribed)
-            if again == _MOST_SEARCHES - 1 or not is_finite(v_hat):
+            if again == _MOST_SEARCHES - 1 or not is_finite(v_hat) or self._unsolved(solved):
                 break
             if within(self._speeds(placed, rates), settings.dt, margins):
                 break
@@ -211,6 +211,10 @@ class Stepper:
             with self.timed("assemble"):
                 self.system.assemble(state, settings, v_prescribed)
         return rows, Solved.of(searched)
+
+    def _unsolved(self, solved: Solved) -> bool:
+        """Whether the velocities of a search are no guide to what a step reaches: its nonlinear equations were not solved."""
+        return self.newton.tolerance is not None and not solved.solution.converged
 
     def _expected(self) -> np.ndarray:
         """Guess the representative velocity of the step, (n,); it is the last one where one linearisation is asked for."""
