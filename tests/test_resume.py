@@ -216,12 +216,19 @@ def test_bodies_that_changed_are_refused(tmp_path: Path) -> None:
         fs.resume(tmp_path / "killed")
 
 
-def test_the_copy_of_the_scene_serves_where_the_file_is_gone(rich: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", [None, "/" + 300 * "a" + "/cube.py", "cube\0.py"])
+def test_the_copy_of_the_scene_serves_where_the_file_is_gone(name: str | None, rich: Path, tmp_path: Path) -> None:
+    """Also where no file can have the name."""
     cube_run(rich, tmp_path / "whole", STEPS)()
     killed_at(7, cube_run(rich, tmp_path / "killed", STEPS))
     rich.unlink()
+    if name is not None:
+        path = tmp_path / "killed" / "run.json"
+        info = json.loads(path.read_text())
+        info["scene"] |= {"file": name, "path": name}
+        path.write_text(json.dumps(info))
     assert fs.resume(tmp_path / "killed").status == "converged"
-    assert differences(tmp_path / "whole", tmp_path / "killed") == []
+    assert differences(tmp_path / "whole", tmp_path / "killed") == ([] if name is None else ["run.json"])
 
 
 def test_a_scene_in_memory_is_given_again(tmp_path: Path) -> None:

@@ -91,6 +91,7 @@ def changed(old: str, new: str) -> Callable[[str], str]:
         (changed('<mass value="1.5"/>', '<mass value="2e9"/>'), "has value '2e9' in <mass>; allowed are numbers up to 1e.09"),
         (changed('<mass value="1.5"/>', ""), "link 'jib' has an <inertial> without <mass> or <inertia>; give both"),
         (changed("hook.stl", "hok.stl"), "'hook' has the mesh 'meshes/hok.stl', which is not found; put it beside"),
+        (changed("meshes/hook.stl", "a" * 5000 + ".stl"), "which is not found; put it beside the robot, or correct its name"),
         (changed("meshes/hook.stl", "package://yard/hook.stl"), r"not found; give load_robot\(..., packages={...}\) its folder"),
         (changed('<parent link="mast"/>', '<parent link="hook"/>'), "part of a cycle of joints; a tree has none"),
         (changed('<child link="jib"/>', '<child link="mast"/>'), "link 'mast' is the child of joints 'slew' and 'luff'; a tree"),

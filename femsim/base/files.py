@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,6 +13,11 @@ import numpy as np
 
 from femsim.base.errors import InputError
 from foreign import whole
+
+
+def is_file(path: Path) -> bool:
+    """Whether a path that a file names is a file; False also for names that no file can have, such as those that are too long."""
+    return os.path.isfile(path)
 
 
 @contextmanager

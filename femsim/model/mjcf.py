@@ -15,6 +15,7 @@ from scipy.spatial.transform import Rotation
 
 from contact import Box, Capsule, ContactError, Cylinder, Shape, Sphere
 from femsim.base.errors import did_you_mean
+from femsim.base.files import is_file
 from femsim.model.robot_files import MOST, ElementReader
 from femsim.model.robots import JointKind, Robot, RobotJoint, RobotLink
 from femsim.model.solids import Piece, mass_properties
@@ -439,7 +440,7 @@ class _Reader(ElementReader):
             raise self.wrong(f"mesh {name!r}", "has refpos or refquat, or no file; move the points of the file instead.")
         scale = self.numbers(f"mesh {name!r}", asset, "scale", 3, "1 1 1")
         file = self.folder / asset.get("file", "")
-        if not (scale > 0.0).all() or not file.is_file():
+        if not (scale > 0.0).all() or not is_file(file):
             raise self.wrong(f"mesh {name!r}", f"has scale {tuple(scale)} and file {file}; it must exist, the scale be positive.")
         try:
             surface = load_surface(file)

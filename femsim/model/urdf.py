@@ -15,6 +15,7 @@ from scipy.spatial.transform import Rotation
 import foreign
 from contact import Box, Capsule, ContactError, Cylinder, Shape, Sphere
 from femsim.base.errors import InputError, did_you_mean
+from femsim.base.files import is_file
 from femsim.base.place import data_folder
 from femsim.model.mjcf import read_mjcf
 from femsim.model.robot_files import ElementReader
@@ -215,7 +216,7 @@ class _Reader(ElementReader):
         elif filename.startswith("file://"):
             inside = filename[len("file://") :]
         for folder in self._folders(package):
-            if (folder / inside).is_file():
+            if is_file(folder / inside):
                 return folder / inside
         hint = "give load_robot(..., packages={...}) its folder" if package else "put it beside the robot"
         raise self.wrong(where, f"has the mesh {filename!r}, which is not found; {hint}, or correct its name.")

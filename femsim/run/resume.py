@@ -13,7 +13,7 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from femsim.base.errors import InputError
-from femsim.base.files import plain_json
+from femsim.base.files import is_file, plain_json
 from femsim.base.status import FINISHED
 from femsim.base.threads import blas_threads
 from femsim.base.versions import versions
@@ -132,8 +132,8 @@ def _scene(folder: Path, info: dict[str, Any], force: bool) -> Scene:
         raise InputError(
             f"the scene of {folder} was not made from a scene file; go on in Python: resume({str(folder)!r}, scene=...)."
         )
-    places = [Path(name) for name in (said["file"], said.get("path")) if isinstance(name, str) and "\0" not in name]
-    path = next((path for path in places if path.is_file()), folder / "scene.py")
+    places = [Path(name) for name in (said["file"], said.get("path")) if isinstance(name, str)]
+    path = next((path for path in places if is_file(path)), folder / "scene.py")
     if digest_of(read_scene(path)) != said.get("digest") and not force:
         raise InputError(
             f"the scene file {path} is not the one that {folder} was started with; put that back (a copy is "

@@ -17,6 +17,7 @@ import importlib.machinery
 import importlib.util
 import inspect
 import math
+import os
 import re
 import sys
 import traceback
@@ -31,6 +32,7 @@ from typing import TYPE_CHECKING, Any
 
 from femsim.base import errors
 from femsim.base.errors import InputError, did_you_mean, meant, number_alone
+from femsim.base.files import is_file
 from femsim.base.place import ROOT
 
 if TYPE_CHECKING:
@@ -227,14 +229,14 @@ def find_scene(path: str | Path) -> Path:
     other = _OTHER_FILES.get(asked.suffix.lower())
     if other:
         raise InputError(f"{str(asked)!r} is {other}; write a scene in Python that uses it (docs/guide/start.md).")
-    if asked.is_file():
+    if is_file(asked):
         if asked.suffix.lower() not in _SCENE_FILES:
             raise InputError(f"{str(asked)!r} is no scene: a scene is a Python file, .py (docs/guide/start.md has a first one).")
         return asked
     ours = {file.stem: file for file in list_scenes()}
     if str(asked) in ours:
         return ours[str(asked)]
-    if asked.is_dir():
+    if os.path.isdir(asked):
         if (asked / "run.json").is_file():
             raise InputError(f"{str(asked)!r} is the folder of a run, not a scene; femsim resume {asked} goes on with it.")
         raise InputError(f"scene {str(asked)!r} is a folder; name a scene file in it.")

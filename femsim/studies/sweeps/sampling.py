@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from femsim.base.errors import InputError, did_you_mean
+from femsim.base.files import is_file
 from femsim.base.place import ROOT, __version__
 from femsim.scene.scene_file import Parameter, convert_parameter, find_scene, scene_parameters
 from femsim.studies.sweeps.file import Axis, Sampling, SweepFile
@@ -87,7 +88,7 @@ def make_cases(sweep: SweepFile, path: str | Path, *, many: bool = False) -> Cas
     """
     path = Path(path)
     beside = path.parent / sweep.scene
-    scene = (beside if beside.is_file() else find_scene(sweep.scene)).resolve()
+    scene = (beside if is_file(beside) else find_scene(sweep.scene)).resolve()
     known = {parameter.name: parameter for parameter in scene_parameters(scene)}
     _check_names(sweep, known, path, scene)
     count = _count(sweep)
@@ -202,7 +203,7 @@ def unit_samples(sampling: Sampling, dimension: int) -> np.ndarray:
 
 def _converted(value: Any, parameter: Parameter, scene: Path, folder: Path) -> Any:
     """Value of the type of the parameter; the name of a file beside the sweep file becomes absolute."""
-    if isinstance(value, str) and value and (folder / value).is_file():
+    if isinstance(value, str) and value and is_file(folder / value):
         value = str((folder / value).resolve())
     return convert_parameter(value, parameter, scene)
 
@@ -222,7 +223,7 @@ def _common_identity(sweep: SweepFile, scene: Path) -> str:
 def _identity(common: str, parameters: dict[str, Any]) -> str:
     digest = hashlib.blake2b(common.encode(), digest_size=8)
     for name, value in sorted(parameters.items()):
-        if isinstance(value, str | Path) and str(value) and Path(value).is_absolute() and Path(value).is_file():
+        if isinstance(value, str | Path) and str(value) and Path(value).is_absolute() and is_file(Path(value)):
             content = hashlib.blake2b(Path(value).read_bytes()).hexdigest()
             digest.update(f"\n{name} {Path(value).name} {content}".encode())
         else:
