@@ -43,13 +43,13 @@ def test_what_is_pushed_gains_the_momentum_and_the_energy_that_is_given(theta: f
 
 
 def test_the_lever_of_a_push_turns_a_box() -> None:
-    """In its first step by I^-1 (r x F) dt, and a push at the centre of mass not at all."""
+    """In its first step by I^-1 (r x F) dt, but for its precession, and a push at the centre of mass not at all."""
     sim = fs.Simulation(floating())
     sim.push("box", (0.0, 0.0, 0.2), at=(0.05, 0.04, 1.0))
     sim.step()
     half = np.array([0.05, 0.04, 0.03])
     inertia = 0.5 / 3.0 * (np.sum(half**2) - half**2)
-    np.testing.assert_allclose(sim.state.v[3:6], 0.005 * np.cross([0.05, 0.04, 0.0], [0.0, 0.0, 0.2]) / inertia, atol=1e-9)
+    np.testing.assert_allclose(sim.state.v[3:6], 0.005 * np.cross([0.05, 0.04, 0.0], [0.0, 0.0, 0.2]) / inertia, atol=1e-5)
     sim.reset()
     sim.push("box", (0.0, 0.0, 0.2))
     sim.step()

@@ -406,7 +406,7 @@ def _from(solution: Solution) -> WarmStart:
 def _enough(system: System, rows: ContactRows, newton: Newton) -> float:
     """Nonlinear residual to which a step is linearised again: the tolerance, and less where all bodies fly freely."""
     tolerance = newton.tolerance or 0.0
-    if len(rows.phi) or system.prescribes or system.couplings:
+    if len(rows.phi) or system.prescribes or system.is_held:
         return tolerance
     return min(tolerance, max(_FLIGHT * tolerance, _FLIGHT_LEAST))
 

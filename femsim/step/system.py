@@ -112,6 +112,8 @@ class System:
         self.is_pile = (
             nv >= PILES_FROM and len(soft) > 1 and not self.lags and not any(body.kind == "links" for body in self.bodies)
         )
+        #: whether couplings, or bodies themselves, hold bodies to others or to the world
+        self.is_held = bool(self.couplings) or any(body.is_held for body in self.bodies)
         self._vectors = np.array([v.start for v in self.v_slices], dtype=np.int64), np.array(last, dtype=np.int64)
         self._mobility = Mobility(self.bodies, self.q_slices, self.v_slices)
         rows, starts = np.concatenate(indices) if indices else np.zeros(0, dtype=np.int64), np.concatenate(indptr)

@@ -148,6 +148,8 @@ class Body(Protocol):
     kind: GroupKind
     n_q: int
     n_v: int
+    #: Whether it holds itself to the world or to a motion, as rods do by their ends; prescribed velocities are not that.
+    is_held: bool
 
     def reset(self) -> None:
         """Forget what earlier steps left as starting points of inner iterations."""

@@ -163,6 +163,8 @@ class BodyDefaults(OutputDefaults):
         """Nothing is viscous."""
         return 0.0
 
+    is_held = False
+
     # ---- contact
 
     rigid = False

@@ -136,6 +136,7 @@ class Rod(BodyDefaults):
     ) -> None:
         self.name, self.section, self.elastic, self.load = name, section, elastic, load
         self.ends = (start or RodEnd(), end or RodEnd())
+        self.is_held = any(end.kind != "free" for end in self.ends)
         points = checked(name, "points", points, (None, 3))
         for field, value in (("translational_damping", translational_damping), ("rotational_damping", rotational_damping)):
             if not 0.0 <= value < np.inf:
