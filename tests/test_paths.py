@@ -52,6 +52,7 @@ def same_turns(path: fs.ToolPath) -> bool:
             [0.0, 0.5, 1.5],
         ),
         ("x_m y_m z_m\n" + rows(XYZ), None),
+        ("# of the robot\n# \n# x_m y_m z_m\n" + rows(XYZ), None),
     ],
 )
 def test_positions_are_read(text: str, times: list[float] | None, tmp_path: Path) -> None:

@@ -169,7 +169,7 @@ def _header(
         often = Counter(full)
         names = [name if name and often[name] == 1 else str(k + 1) for k, name in enumerate(full)]
     notes = {}
-    for cells in candidates[:used]:
+    for cells in filter(None, candidates[:used]):  # a comment may be empty
         key, _, value = " ".join(cells).partition(":") if len(cells) == 1 else (cells[0].rstrip(":"), "", cells[1])
         notes[key.strip().lower()] = value.strip()
     return tuple(names), tuple(units), notes
