@@ -118,18 +118,13 @@ class CorotationalBody(SoftBody):
         )  # fmt: skip
 
     def _fill_tangent(self, elastic: float, viscous: float, mass_factor: float, data: np.ndarray, *, positive: bool) -> int:
-        """Fill the second derivatives, or what takes their place, see ``corotational_tangent_kernels``.
-
-        With Prony terms it is the stiffness turned along.
-        """
+        """Fill the second derivatives, see ``corotational_tangent_kernels``; with Prony terms, the stiffness turned along."""
         if self.branches is not None:
             return super()._fill_tangent(elastic, viscous, mass_factor, data, positive=positive)
-        if positive:
-            elastic, viscous = 0.0, elastic + viscous
         scratch, blocks = self._tangent_room
         indefinite = tangents.element_tangents(
             self._gradient, self._volume, self._lame_lambda, self._lame_mu, self._quaternion, self._strain,
-            elastic, viscous, scratch, blocks,
+            elastic, viscous, positive, scratch, blocks,
         )  # fmt: skip
         tangents.tangent_blocks(
             self._column_ptr, self._column_start, self._stride, self._block_row, self._mirror, self._block_ptr,

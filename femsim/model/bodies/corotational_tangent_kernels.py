@@ -7,15 +7,13 @@ second derivatives, by volume,
 
 [g] being the matrix of the product with g. Since [a]^T Z^-1 [b] det Z = (a . Z b) Z - (Z b) (Z a)^T, no inverse is needed.
 Where c exceeds mu times the lowest eigenvalue of Z, which a compressed element does, its H is not positive semidefinite; with a
-smaller c it is, but turns against the stress of its neighbours then, which is large beside M/dt^2 where bodies are stiff and
-light: steps went on for as long as they were allowed to.
+smaller c it is.
 
 Viscosity of strain, a stress alpha C : dE of the change dE of the strain (F^T F - I)/2 in a step, has alpha times
 
     D_ab = lambda h_a h_b^T + mu h_b h_a^T + mu (grad_a . grad_b) F F^T,    h_a = F grad_a,
 
-as derivatives, but for the difference of F at the middle and at the end, which is not symmetric, and for the stress itself. D is
-semidefinite, and no turn of what is deformed changes a force by it, so it takes the place of H where A must be definite.
+as derivatives, but for the difference of F at the middle and at the end, which is not symmetric, and for the stress itself.
 """
 
 from __future__ import annotations
@@ -119,19 +117,21 @@ def _prepare(
 
 
 @njit(cache=True, inner=True)
-def _limit_twist(w: np.ndarray, volume: np.ndarray, lame_mu: np.ndarray, first: int, lanes: int, elastic: float) -> int:
-    """Make H of elements that are all but inverted semidefinite; return how many others are not."""
+def _limit_twist(
+    w: np.ndarray, volume: np.ndarray, lame_mu: np.ndarray, first: int, lanes: int, elastic: float, positive: bool
+) -> int:
+    """Make H of elements that are all but inverted semidefinite, or of all if ``positive``; return how many are not."""
     left = 0
     for k in range(lanes):
         if w[_FLAG + k] == 0.0:
             continue
         z = symmetric_part(packed_matrix(w, _Z + k))
         # Z - 2 I has no eigenvalue beyond its norm
-        if symmetric_square(add_to_symmetric(z, -2.0)) < (2.0 - _FLAT) ** 2:
+        if not positive and symmetric_square(add_to_symmetric(z, -2.0)) < (2.0 - _FLAT) ** 2:
             left += 1
             continue
         lowest = lowest_eigenvalue(z)
-        if not lowest > _FLAT:
+        if positive or not lowest > _FLAT:
             # c = mu times the lowest eigenvalue, over the determinant: mu over the product of the two others
             total, squares = z[0] + z[1] + z[2] - lowest, symmetric_square(z) - lowest * lowest
             others = 0.5 * (total * total - squares)
@@ -180,14 +180,15 @@ def element_tangents(
     strain: np.ndarray,
     elastic: float,
     viscous: float,
+    positive: bool,
     w: np.ndarray,
     blocks: np.ndarray,
 ) -> int:
     """Fill ``elastic`` H + ``viscous`` D of each pair of corners; return how many elements are left with an indefinite H.
 
-    Constants and state are packed as in :func:`corotational_kernels.element_forces`, which left them. ``blocks`` (m, 6, 9)
-    becomes those of corners (0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3), row by row; ``w`` (TANGENT_SCRATCH,) is scratch. The
-    10 arguments are mesh, material, state, factors and results of one body.
+    Constants and state are packed as in :func:`corotational_kernels.element_forces`, which left them; ``positive`` makes every H
+    semidefinite. ``blocks`` (m, 6, 9) becomes those of corners (0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3), row by row;
+    ``w`` (TANGENT_SCRATCH,) is scratch. The 11 arguments are mesh, material, state, factors and results of one body.
     """
     m = strain.shape[0]
     indefinite = 0
@@ -200,7 +201,7 @@ def element_tangents(
         for k in range(4 * CHUNK):
             w[_Q + k] = quaternion[4 * first + k]
         _prepare(w, gradient, 9 * first, volume, lame_lambda, lame_mu, first, elastic, viscous)
-        indefinite += _limit_twist(w, volume, lame_mu, first, lanes, elastic)
+        indefinite += _limit_twist(w, volume, lame_mu, first, lanes, elastic, positive)
         _fill_blocks(w)
         for k in range(lanes):
             _write(w, k, blocks, first + k)

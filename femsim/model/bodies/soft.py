@@ -103,8 +103,7 @@ class SoftBody(BodyDefaults, ABC):
         self.node_mass = np.empty(n)
         self.internal_force = np.empty((n, 3))
         self.inverted_elements = 0
-        #: elements whose stiffness was indefinite in the last tangent, and whether another one has taken its place
-        self._indefinite, self._stands_in = 0, False
+        self._indefinite = 0
         self._energy = 0.0
         self._updated_at = np.full(self.n_q, np.nan)
         self._make_elements()
@@ -342,31 +341,30 @@ class SoftBody(BodyDefaults, ABC):
 
     def tangent(self, settings: StepSettings, data: np.ndarray) -> None:
         """Fill M/(theta dt) + alpha M + theta dt K of the last residual + beta K of the start (energy-momentum: of the same)."""
-        self._indefinite, self._stands_in = self._linearise(settings, data, positive=False), False
+        self._linearise(settings, data, positive=False)
 
     def positive_tangent(self, settings: StepSettings, data: np.ndarray) -> bool:
-        """Fill the same, with a stiffness that is surely positive semidefinite where an element's is not; whether that is new."""
-        other = self._indefinite > 0 and not self._stands_in
-        self._linearise(settings, data, positive=self._indefinite > 0)
-        self._stands_in = True
+        """Fill the same with the stiffness of each element positive semidefinite; whether that is another one."""
+        other = self._indefinite > 0
+        self._linearise(settings, data, positive=True)
         return other
 
-    def _linearise(self, settings: StepSettings, data: np.ndarray, *, positive: bool) -> int:
+    def _linearise(self, settings: StepSettings, data: np.ndarray, *, positive: bool) -> None:
         implicit, beta = settings.theta * settings.dt, self.elastic.rayleigh_beta
         viscous = self._stiffness_factor(settings) - implicit + (beta if settings.conserving else 0.0)
         if not beta or settings.conserving:
-            return self._fill_tangent(implicit, viscous, self._mass_factor(implicit), data, positive=positive)
+            self._indefinite = self._fill_tangent(implicit, viscous, self._mass_factor(implicit), data, positive=positive)
+            return
         share = self._viscous_share(implicit)
         self._keep_viscous(settings)
         inertia = (1.0 - share) * self._mass_factor(implicit)
-        indefinite = self._fill_tangent(implicit, viscous, inertia, data, positive=positive)
+        self._indefinite = self._fill_tangent(implicit, viscous, inertia, data, positive=positive)
         data += share * self._viscous
-        return indefinite
 
     def _fill_tangent(self, elastic: float, viscous: float, mass_factor: float, data: np.ndarray, *, positive: bool) -> int:
         """Fill the CSC entries of mass_factor M + elastic K + viscous K, the latter as strain is damped, at the last update.
 
-        Returns how many elements have an indefinite K; where ``positive``, before something else takes its place.
+        Returns how many elements have an indefinite K; none where ``positive``.
         """
         stiffness = elastic + viscous
         self._fill_matrix(stiffness, mass_factor, data, self._branch_share(elastic, stiffness))
