@@ -24,6 +24,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -57,6 +58,10 @@ _WORDS = (
     b"",
     b"x",
 )
+_VALUES = (
+    "null", "true", "0", "-1", "1.5", "1e308", "NaN", "-Infinity", "1" + "0" * 400, '""', '"x"', '"nan"', "[]", "[1]", "[[]]",
+    "[null]", "{}", '{"a": 1}', '"' + "9" * 50 + '"',
+)  # fmt: skip
 _INTEGERS = (0, 1, 0x7F, 0xFF, 0x7FFF, 0xFFFF, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF, (1 << 63) - 1, (1 << 64) - 1)
 
 
@@ -136,7 +141,29 @@ def _splice(data: bytearray, rng: np.random.Generator, all_seeds: list[Seed]) ->
     return data[:cut] + other[start : start + int(rng.integers(1, 400))] + data[cut:]
 
 
-_CHANGES = (_flip, _flip, _cut, _remove, _repeat, _insert, _word, _word, _integer, _integer, _splice)
+def _value(data: bytearray, rng: np.random.Generator, _: list[Seed]) -> bytearray:
+    """Put a value of another kind in the place of one of a JSON file, which can be read still."""
+    try:
+        whole = json.loads(data)
+        places = list(_places(whole))
+        if not places:
+            return data
+        holder, key = places[int(rng.integers(len(places)))]
+        holder[key] = json.loads(_VALUES[int(rng.integers(len(_VALUES)))])
+        return bytearray(json.dumps(whole), "utf-8")
+    except (ValueError, RecursionError):  # it is none, or was broken by a change before
+        return data
+
+
+def _places(value: Any) -> Iterator[tuple[Any, Any]]:
+    """All places of values in a JSON value: what holds them, and by which key."""
+    entries = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, entry in entries:
+        yield value, key
+        yield from _places(entry)
+
+
+_CHANGES = (_flip, _flip, _cut, _remove, _repeat, _insert, _word, _word, _integer, _integer, _splice, _value, _value)
 
 
 # ---------------------------------------------------------------------- reading
@@ -344,7 +371,8 @@ def report(tally: Tally, seed: int) -> str:
 Written by `python tests/fuzz.py --inputs {tally.inputs} --seed {seed} --report data/results/fuzz.md` (Python
 {platform.python_version()}, {tally.cpu:.0f} s of processor time, {1e3 * tally.cpu / max(tally.inputs, 1):.1f} ms an input). An
 input is a good or a bad file of some kind with some changes: bytes flipped, parts cut, repeated, removed or put in from other
-files, numbers replaced by extreme ones. Each is read by the same function that a user's file is.
+files, numbers replaced by extreme ones, values of JSON files by those of another kind. Each is read by the same function that a
+user's file is.
 
 A failure is an error that is no sentence, an accepted value that is not finite, more than {SECONDS:.0f} s of processor time, or
 more memory than {TIMES_FILE} times the file and {BYTES / 1e6:.0f} MB. "By the child's limits" are those that the library below

@@ -187,3 +187,21 @@ def test_wrong_words_of_the_user_are_refused(copy: Path, call: Callable[..., tup
     assert status == 2 and "stills is -1" in err
     status, _, err = call("report", str(copy), "--out", str(copy / "absent" / "page.html"))
     assert status == 2 and "in a folder that exists" in err
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("friction", [1, None, {"surfaces": 3}]), ("friction", 5), ("bodies", {"cube": 3}), ("bodies", {"cube": {"mesh": 1}}),
+        ("timings_s", {"solve": "long", "wall": 10**400}), ("process", 7), ("process", {"step": "x", "pid": 10**400}),
+    ],
+)  # fmt: skip
+def test_values_of_other_kinds_in_run_json_are_passed_over(ran: Path, tmp_path: Path, name: str, value: object) -> None:
+    """JSON that can be read, but was edited or comes from elsewhere."""
+    copy = tmp_path / "run"
+    shutil.copytree(ran, copy)
+    info = json.loads((copy / "run.json").read_text())
+    status = "running" if name == "process" else info["status"]
+    (copy / "run.json").write_text(json.dumps(info | {name: value, "status": status}))
+    page = Tags(write_report(copy, stills=0).read_text(encoding="utf-8"))
+    assert page.tables

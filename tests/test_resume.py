@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import time
+import warnings
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -247,6 +248,19 @@ def test_what_cannot_go_on_is_said(rich: Path, tmp_path: Path, call: Callable[..
         status, _, err = call("resume", str(tmp_path / folder))
         assert status == 2 and re.search(words, err), err
     assert not (tmp_path / "done" / "checkpoints").exists()
+
+
+def test_values_of_other_kinds_in_run_json_are_no_bug(rich: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "killed"
+    killed_at(7, cube_run(rich, folder, STEPS))
+    told = json.loads((folder / "run.json").read_text())
+    (folder / "run.json").write_text(json.dumps(told | {"process": 3}))
+    with pytest.raises(fs.InputError, match="another process is writing into the run folder"):
+        fs.resume(folder)  # nobody knows
+    (folder / "run.json").write_text(json.dumps(told | {"versions": "x"}))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # other versions
+        assert fs.resume(folder).status == "converged"
 
 
 def test_the_command_resumes(rich: Path, tmp_path: Path, call: Callable[..., tuple[int, str, str]]) -> None:

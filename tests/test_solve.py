@@ -315,6 +315,11 @@ def test_steps_that_are_none_are_refused_at_the_door(scene: str, call: Call, tex
 def test_problems_need_a_folder_and_h5py(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(fs.InputError, match="dump_problems asks for files, but no run folder"):
         fs.simulate(cube_scene(), dump_problems=(1, 2))
+    for steps in ((), (1,), (1, 2, 3)):
+        with pytest.raises(fs.InputError, match=r"dump_problems is .*FROM:TO"):
+            fs.simulate(cube_scene(), dump_problems=steps, out=tmp_path / "run")  # type: ignore[arg-type]
+    with pytest.raises(fs.InputError, match=r"more than 1e\+15 steps"):
+        fs.simulate(cube_scene(), duration=1e300)
     monkeypatch.setitem(sys.modules, "h5py", None)
     with pytest.raises(fs.ContactError, match=r"pip install \"femsim\[hdf\]\""):
         fs.simulate(cube_scene(), dump_problems=(1, 2), out=tmp_path / "run")

@@ -73,8 +73,10 @@ def how_it_ended(run_dir: Path, info: Mapping[str, Any]) -> tuple[str, str]:
     status, message = str(info.get("status", "unknown")), str(info.get("message") or "")
     if status != "running" or is_written_to(run_dir, info):
         return status, message
-    process, settings = info.get("process") or {}, info.get("settings") or {}
-    step = max(int(process.get("step", 0)), _rows(run_dir / "steps.csv"))
+    process, settings = info.get("process"), info.get("settings")
+    process = process if isinstance(process, Mapping) else {}
+    told = process.get("step")
+    step = max(told if isinstance(told, int) else 0, _rows(run_dir / "steps.csv"))
     of = f" of {settings['steps']}" if isinstance(settings, Mapping) and "steps" in settings else ""
     again = "; femsim resume goes on with it" if info.get("call") else ""
     return "killed", f"killed at step {step}{of}: process {process.get('pid')} on {process.get('host')} is gone{again}."
@@ -108,7 +110,7 @@ def _rows(path: Path) -> int:
 def _is_there(pid: object) -> bool:
     try:
         os.kill(int(str(pid)), 0)
-    except (ValueError, ProcessLookupError):
+    except (ValueError, OverflowError, ProcessLookupError):
         return False
     except OSError:  # it is another's
         return True

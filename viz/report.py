@@ -39,6 +39,8 @@ _PLOTS = {
     "energy": "Energies",
     "penetration": "Penetration",
 }
+# a time of this many seconds is none
+_LONG = 1e15
 _PIXELS = (960, 720)
 
 
@@ -223,7 +225,8 @@ def _health(steps: Table) -> str:
 
 
 def _timings(info: Mapping[str, Any], steps: Table) -> str:
-    spent = _section(info, "timings_s")
+    told = _section(info, "timings_s").items()
+    spent = {name: value for name, value in told if isinstance(value, int | float) and abs(value) < _LONG}
     rows = []
     for stage in _STAGES:
         ms = steps.get(f"ms_{stage}", np.zeros(0))
@@ -244,20 +247,20 @@ def _setting(info: Mapping[str, Any]) -> str:
     parts = []
     settings = [[name, _plain(value)] for name, value in _section(info, "settings").items()]
     bodies = []
-    for name, body in _section(info, "bodies").items():
+    for name in _section(info, "bodies"):
+        body = _section(_section(info, "bodies"), name)
         made = ", ".join(
             str(value) if key == "what" else f"{key} {_plain(value)}"
-            for group in (body, *(body.get(part) or {} for part in ("material", "mesh", "section")))
+            for group in (body, *(_section(body, part) for part in ("material", "mesh", "section")))
             for key, value in group.items()
             if not isinstance(value, Mapping) and key not in ("mass_kg", "velocities", "digest")
         )
         bodies.append([name, _plain(body.get("mass_kg")), _plain(body.get("velocities")), made])
+    pairs = info.get("friction")
     friction = [
-        [
-            " / ".join(map(str, pair.get("bodies", pair.get("surfaces", ())))),
-            _plain(pair.get("coefficients", pair.get("coefficient"))),
-        ]
-        for pair in info.get("friction", ())
+        [_plain(pair.get("bodies", pair.get("surfaces", "-")), " / "), _plain(pair.get("coefficients", pair.get("coefficient")))]
+        for pair in (pairs if isinstance(pairs, list) else [])
+        if isinstance(pair, Mapping)
     ]
     solver = _section(info, "solver")
     options = [["name", str(solver.get("name", "-"))], ["linear algebra", str(solver.get("linear_algebra", "-"))]]
@@ -278,9 +281,9 @@ def _reproduction(info: Mapping[str, Any], run_dir: Path) -> str:
     rows += [[f"version of {name}", str(value)] for name, value in _section(info, "versions").items()]
     rows += [[f"machine: {name}", str(value)] for name, value in _section(info, "machine").items()]
     rows += [
-        [f"mesh of {name}, digest", str(body["mesh"].get("digest", "-"))]
-        for name, body in _section(info, "bodies").items()
-        if isinstance(body.get("mesh"), Mapping)
+        [f"mesh of {name}, digest", str(mesh.get("digest", "-"))]
+        for name in _section(info, "bodies")
+        if (mesh := _section(_section(_section(info, "bodies"), name), "mesh"))
     ]
     source = run_dir / "scene.py"
     scene = ""
@@ -290,9 +293,9 @@ def _reproduction(info: Mapping[str, Any], run_dir: Path) -> str:
     return f"<h2>To repeat this run</h2>\n{table(['what', 'value'], rows, text=True)}{scene}"
 
 
-def _plain(value: Any) -> str:
+def _plain(value: Any, between: str = ", ") -> str:
     if isinstance(value, bool) or value is None or isinstance(value, str):
         return str(value)
     if isinstance(value, float):
         return f"{value:.6g}"
-    return ", ".join(map(_plain, value)) if isinstance(value, list) else str(value)
+    return between.join(map(_plain, value)) if isinstance(value, list) else str(value)

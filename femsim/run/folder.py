@@ -58,7 +58,8 @@ def refuse_busy(folder: Path) -> None:
         info = read_json(folder / "run.json")
     process = info.get("process") if isinstance(info, dict) else None
     if is_locked(folder) or (process and is_written_to(folder, info)):
-        who = f"process {process.get('pid')} on {process.get('host')}" if process else "another process"
+        known = process if isinstance(process, dict) else None
+        who = f"process {known.get('pid')} on {known.get('host')}" if known else "another process"
         raise InputError(f"{who} is writing into the run folder {folder}; wait until it ends, or choose another by --out.")
 
 

@@ -83,7 +83,8 @@ def resume(
         done = _last_good(folder)
         if done is None:
             _clear(folder, info)
-        info["process"] = info.get("process", {}) | {"step": done.step if done else 0}
+        told = info.get("process")
+        info["process"] = (told if isinstance(told, dict) else {}) | {"step": done.step if done else 0}
         for name in ("timings_s", "health", "problems"):  # of the end
             info.pop(name, None)
         info.update(status="running", message="")
@@ -164,7 +165,8 @@ def _checked(folder: Path, info: dict[str, Any], begun: Begun, scene: Scene, for
             f"the scene has other {' and '.join(changed)} than when {folder} was started (run.json says which); put back what "
             "changed, or go on all the same by --force."
         )
-    before, current = info.get("versions", {}), versions()
+    told, current = info.get("versions"), versions()
+    before = told if isinstance(told, Mapping) else {}
     other = [f"{name} {before.get(name)} then, {version} now" for name, version in current.items() if before.get(name) != version]
     if other:
         warnings.warn(f"{'; '.join(other)}: the last bits may differ from those of an uninterrupted run.", stacklevel=3)

@@ -39,6 +39,8 @@ from femsim.step.stepper import STAGES, Stepper
 
 #: How often a step that cannot be solved is halved, unless something else is asked for, and at most.
 MAX_HALVINGS, MOST_HALVINGS = 6, 20
+#: Steps that no run has.
+_MOST_STEPS = 1e15
 
 
 @naming_parameters
@@ -208,6 +210,8 @@ def begin(scene: Scene, call: Call) -> Begun:
     lengths = _lengths(scene, dt)
     stepper = Stepper(scene, chosen, dt=lengths.longest if lengths else None if dt is None else float(dt))
     dt = stepper.settings.dt
+    if duration / dt > _MOST_STEPS:
+        raise InputError(f"duration {duration} s in steps of {dt} s is more than {_MOST_STEPS:.0e} steps; ask for fewer.")
     n_steps = round(duration / dt)
     if n_steps < 1:
         raise InputError(f"duration {duration} s is shorter than half a time step of {dt} s; ask for at least one step.")
@@ -381,9 +385,9 @@ def note_verdict(recorder: Recorder, file: RunFile) -> None:
 def _dumped_steps(asked: Sequence[int] | None, n_steps: int) -> range:
     if asked is None:
         return range(0)
-    first, last = asked
-    if not 1 <= first <= last <= n_steps:
+    if len(asked) != 2 or not 1 <= asked[0] <= asked[1] <= n_steps:
         raise InputError(
-            f"dump_problems is {first}:{last}; allowed are steps FROM:TO with 1 <= FROM <= TO <= {n_steps}, the last step."
+            f"dump_problems is {':'.join(map(str, asked)) or 'empty'}; allowed are steps FROM:TO with 1 <= FROM <= TO <= "
+            f"{n_steps}, the last step."
         )
-    return range(first, last + 1)
+    return range(asked[0], asked[1] + 1)
