@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from scipy.linalg import polar
+from scipy.linalg import polar, solve_sylvester
+from scipy.spatial.transform import Rotation
 
 import femsim as fs
 from contact import ContactError
@@ -16,9 +17,10 @@ from femsim.model.bodies import corotational_tangent_kernels as kernels
 from femsim.model.bodies.body import StepSettings, StepStart
 from femsim.model.bodies.corotational import CorotationalBody
 from femsim.model.bodies.soft import SoftBody
+from femsim.model.bodies.soft_bodies import make_soft_body
 from femsim.step.stepper import Stepper
 from femsim.step.system import System
-from materials import Elastic
+from materials import Corotational, Elastic, Law, StableNeoHookean, StVenantKirchhoff
 from meshes.generate import box_tets
 
 NOTHING = np.zeros(3)
@@ -39,13 +41,13 @@ def strained(body: CorotationalBody, strain: float, seed: int = 0) -> np.ndarray
     return np.asarray(((body.rest + strain * edge * rng.standard_normal(body.rest.shape)) @ turn.T).ravel())
 
 
-def residual(body: CorotationalBody, start: StepStart, settings: StepSettings, v: np.ndarray) -> np.ndarray:
+def residual(body: SoftBody, start: StepStart, settings: StepSettings, v: np.ndarray) -> np.ndarray:
     out, inertia, external = np.empty(body.n_v), np.empty(body.n_v), np.empty(body.n_v)
     body.residual(start.q + settings.theta * settings.dt * v, start, settings, v, external, out, inertia)
     return out
 
 
-def filled(body: CorotationalBody, fill: Any) -> np.ndarray:
+def filled(body: SoftBody, fill: Any) -> np.ndarray:
     data = np.full(len(body.pattern()[1]), np.nan)
     fill(data)
     indptr, indices = body.pattern()
@@ -54,6 +56,25 @@ def filled(body: CorotationalBody, fill: Any) -> np.ndarray:
 
 def cross(a: np.ndarray) -> np.ndarray:
     return np.cross(np.eye(3), a)
+
+
+def stretch_twin(body: CorotationalBody, q: np.ndarray) -> np.ndarray:
+    """2 mu dU : dU + lambda tr(dU)^2, element by element, the change of U by Sylvester's equation."""
+    out = np.zeros((body.n_v, body.n_v))
+    x, points = q.reshape(-1, 3), body.point_elements()
+    for e, nodes in enumerate(body.tets):
+        F = x[nodes].T @ points.gradient[e, 0]
+        U = polar(F)[1]
+        changes = []
+        for k in range(12):
+            change = np.outer(np.eye(3)[k % 3], points.gradient[e, 0, k // 3])
+            changes.append(solve_sylvester(U, U, change.T @ F + F.T @ change))
+        by = np.array(changes)
+        traces = np.trace(by, axis1=1, axis2=2)
+        K = 2.0 * body.lame_mu[e] * np.einsum("aij,bij->ab", by, by) + body.lame_lambda[e] * np.outer(traces, traces)
+        rows = (3 * nodes[:, None] + np.arange(3)).ravel()
+        out[np.ix_(rows, rows)] += points.weight[e, 0] * K
+    return out
 
 
 def twin(body: CorotationalBody, q: np.ndarray, elastic: float, viscous: float) -> np.ndarray:
@@ -130,6 +151,31 @@ def test_the_tangent_of_an_energy_momentum_step_takes_viscosity_where_the_strain
     assert error < 0.03 and error < 0.2 * old
 
 
+@pytest.mark.parametrize("law", [Corotational(), StVenantKirchhoff(), StableNeoHookean()], ids=lambda law: type(law).__name__)
+@pytest.mark.parametrize(("strain", "most"), [(0.0, 0.06), (0.002, 0.09), (0.02, 0.2)])
+def test_the_tangent_of_a_light_stiff_body_that_turns_leads_to_the_end_of_a_step(law: Law, strain: float, most: float) -> None:
+    """What an iterate lacks falls by the largest eigenvalue of I - A^-1 J; A is definite, though F_m seems squeezed.
+
+    With the stress of F_m in place of that of the step it is 1.0 to 1.9.
+    """
+    edge, dt = 0.009, 0.01
+    mesh = box_tets((0.018, 0.011, edge), (2, 2, 1))
+    body = make_soft_body("foam", mesh, Elastic(3e6, 0.3, 240.0, law=law), element="linear", velocity=NOTHING)[0]
+    settings = StepSettings(dt, 0.5, NOTHING, conserving=True, strain_damping=0.05)
+    rng = np.random.default_rng(0)
+    turn = Rotation.from_rotvec(0.1 * np.array([1.0, 2.0, 3.0]) / 14**0.5)
+    x0, x1 = (body.rest + strain * edge * rng.standard_normal(body.rest.shape) for _ in range(2))
+    start = StepStart(x0.ravel(), np.zeros(body.n_v), 0.0)
+    v, h = ((turn.apply(x1) - x0) / dt).ravel(), 1e-6 * edge / dt
+    J = np.empty((body.n_v, body.n_v))
+    for k, way in enumerate(np.eye(body.n_v)):
+        J[:, k] = (residual(body, start, settings, v + h * way) - residual(body, start, settings, v - h * way)) / (2.0 * h)
+    residual(body, start, settings, v)
+    A = filled(body, lambda data: body.tangent(settings, data))
+    assert np.linalg.eigvalsh(A).min() > 0.0
+    assert np.abs(np.linalg.eigvals(np.eye(body.n_v) - np.linalg.solve(A, J))).max() < most
+
+
 # ---------------------------------------------------------------------- definite stand-ins
 
 
@@ -149,10 +195,22 @@ def test_elements_that_are_pressed_together_can_be_made_definite() -> None:
     data = np.empty(len(body.pattern()[1]))
     body.tangent(settings, data)
     assert body.positive_tangent(settings, data)
-    body.update_elements(squeezed(body, -0.2))  # stretched: nothing to do
-    body.tangent(settings, data)
     same = data.copy()
-    assert not body.positive_tangent(settings, data) and np.array_equal(data, same)
+    assert not body.positive_tangent(settings, data) and np.array_equal(data, same)  # it has been left already
+
+
+@pytest.mark.parametrize("amount", [0.02, 0.15])
+def test_the_stand_in_asks_for_changes_of_the_stretch(amount: float) -> None:
+    body = box()
+    body._lame_lambda[:40] *= 2.0
+    body._lame_mu[20:60] *= 0.5
+    q = strained(body, amount)
+    body.update_elements(q)
+    K = filled(body, lambda data: body._fill_tangent(1.0, 0.0, 0.0, data, positive=True))
+    wanted = stretch_twin(body, q)
+    np.testing.assert_allclose(K, wanted, rtol=0, atol=1e-11 * np.abs(wanted).max())
+    turned = np.cross([0.3, -0.5, 0.8], q.reshape(-1, 3)).ravel()
+    assert np.abs(K @ turned).max() < 1e-12 * np.abs(K).max() * np.abs(turned).max()
 
 
 @pytest.mark.parametrize("positive", [False, True])
@@ -161,14 +219,14 @@ def test_each_element_is_definite_where_asked_for_and_where_it_is_all_but_invert
     body = box(cells=(1, 1, 1))
     scratch, blocks = np.zeros(kernels.TANGENT_SCRATCH), np.empty((len(body.tets), 6, 9))
     met = [0, 0]
+    unknown = np.empty((0, 6))
     for seed in range(60):
         body.update_elements(strained(body, 1.5, seed))
-        left = kernels.element_tangents(
-            body._gradient, body._volume, body._lame_lambda, body._lame_mu, body._quaternion, body._strain, 1.0, 0.0, positive,
-            scratch, blocks,
+        kernels.element_tangents(
+            body._gradient, body._volume, body._lame_lambda, body._lame_mu, body._quaternion, body._strain, unknown, 1.0, 0.0,
+            positive, scratch, blocks,
         )  # fmt: skip
-        assert np.isfinite(blocks).all() and not (positive and left)
-        indefinite = 0
+        assert np.isfinite(blocks).all()
         for e in range(len(body.tets)):
             K = np.zeros((4, 3, 4, 3))
             for pair, (a, b) in enumerate([(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)]):
@@ -181,9 +239,7 @@ def test_each_element_is_definite_where_asked_for_and_where_it_is_all_but_invert
             flat = np.trace(U) - np.linalg.eigvalsh(U).max() <= 0.5
             met[0] += flat
             assert values.min() > -1e-9 * values.max() or not (positive or flat)
-            indefinite += values.min() < -1e-6 * values.max()
-        assert indefinite <= left
-        met[1] += left
+            met[1] += values.min() < -1e-6 * values.max()
     assert met[0] > 10 and (met[1] > 10) != positive
 
 
@@ -229,7 +285,7 @@ def test_where_the_tangent_is_not_definite_a_step_is_solved_with_one_that_is(mon
         report = stepper.step()
         assert report.solution.converged and report.nonlinear_residual <= 1e-4
     assert any(asked)
-    monkeypatch.setattr(SoftBody, "positive_tangent", lambda self, settings, data: self.tangent(settings, data) or False)
+    monkeypatch.setattr(SoftBody, "positive_tangent", lambda self, settings, data: bool(self.tangent(settings, data)))
     stepper = Stepper(column(), Exact(ExactOptions()))
     with pytest.raises(ContactError, match="not positive definite"):
         for _ in range(4):
@@ -262,3 +318,19 @@ def test_fast_steps_need_fewer_solves(integrator: str, monkeypatch: pytest.Monke
     exact = solves()
     monkeypatch.setattr(CorotationalBody, "_fill_tangent", SoftBody._fill_tangent)
     assert exact < 0.8 * solves()
+
+
+def test_light_stiff_foam_that_turns_and_lands_needs_few_linearisations() -> None:
+    """Where answers are far, derivatives led past the end of the search: 7 linearisations a step in the mean, 25 at most."""
+    scene = fs.Scene("foam", dt=0.01)
+    scene.add_floor()
+    scene.add_soft(
+        "box", box_tets((0.018, 0.011, 0.009), (2, 2, 1)), Elastic(3e6, 0.3, 240.0), position=(0.0, 0.0, 0.02),
+        rotation=(0.5, -0.4, 0.8), velocity=(-0.15, 0.0, -0.2), angular_velocity=(5.0, -9.0, -2.0),
+    )  # fmt: skip
+    stepper, solves = Stepper(scene, Exact(ExactOptions(tolerance=1e-8))), []
+    for _ in range(30):
+        report = stepper.step()
+        assert report.solution.converged
+        solves.append(report.solves)
+    assert sum(solves) < 160 and max(solves) <= 12

@@ -12,6 +12,7 @@ import math
 import numpy as np
 import pytest
 import scipy.integrate
+import scipy.linalg
 import scipy.optimize
 import scipy.sparse as sp
 import scipy.sparse.linalg as spla
@@ -58,11 +59,11 @@ def block(
     return body_of(box_tets(SIZE, divisions), Elastic(2e5, poisson, 1100.0, law=law), element)
 
 
-def tangent(body: HyperelasticBody, q: np.ndarray, project: bool) -> np.ndarray:
+def tangent(body: HyperelasticBody, q: np.ndarray, kind: int) -> np.ndarray:
     body.update_elements(q)
     indptr, indices = body.pattern()
     data = np.full(len(indices), np.nan)
-    body._fill_matrix(1.0, 0.0, data, project=project)
+    body._fill_matrix(1.0, 0.0, data, kind=kind)
     return sp.csc_matrix((data, indices, indptr), shape=(body.n_v, body.n_v)).toarray()
 
 
@@ -160,12 +161,38 @@ def test_projection_sets_negative_eigenvalues_of_a_point_to_zero(law: Law) -> No
         s = np.sort(rng.uniform(0.75, 1.3, 3))[::-1].copy()  # volume ratios without the extra of broken elements
         U, V, extra = random_frame(rng), random_frame(rng), 3.0 * rng.standard_normal()
         point = *kernels.stretch_derivatives(code, constants, 2.0, 1.0, extra, tuple(s)), tuple(s), tuple(U.flat), tuple(V.flat)
-        kernels.point_tangent(*point, 0.0, False, False, work, plain)
-        kernels.point_tangent(*point, 0.0, True, False, work, C)
+        kernels.point_tangent(*point, 0.0, kernels.EXACT, False, work, plain)
+        kernels.point_tangent(*point, 0.0, kernels.PROJECTED, False, work, C)
         values, vectors = np.linalg.eigh(plain)
         clipped += values.min() < -1e-3
         np.testing.assert_allclose(C, vectors @ np.diag(np.maximum(values, 0.0)) @ vectors.T, atol=1e-12 * np.abs(plain).max())
     assert clipped > 20
+
+
+@all_laws
+def test_the_form_of_the_stretch_is_that_of_its_change(law: Law) -> None:
+    """Slow twin: the change of the stretch by Sylvester's equation, in the frame V; no turn of what is strained changes it."""
+    rng = np.random.default_rng(8)
+    constants, code, work, C = block(law)._constants, block(law)._law, np.empty((2, 3, 3)), np.empty((9, 9))
+    for _ in range(30):
+        s = rng.uniform(0.75, 1.3, 3)
+        U, V, extra = random_frame(rng), random_frame(rng), 3.0 * rng.standard_normal()
+        g, h = kernels.stretch_derivatives(code, constants, 2.0, 1.0, extra, tuple(s))
+        kernels.point_tangent(g, h, tuple(s), tuple(U.flat), tuple(V.flat), 0.0, kernels.STRETCHING, False, work, C)
+        F, stretch = U @ np.diag(s) @ V.T, V @ np.diag(s) @ V.T
+        values, vectors = np.linalg.eigh(np.reshape(h, (3, 3)))
+        along = vectors @ np.diag(np.maximum(values, 0.0)) @ vectors.T
+        changes = []
+        for k in range(9):
+            change = np.eye(9)[k].reshape(3, 3)
+            changes.append(V.T @ scipy.linalg.solve_sylvester(stretch, stretch, change.T @ F + F.T @ change) @ V)
+        by = np.array(changes)
+        wanted = np.einsum("aii,ij,bjj->ab", by, along, by)
+        for i, j in [(0, 1), (0, 2), (1, 2)]:
+            wanted += 2.0 * max((g[i] - g[j]) / (s[i] - s[j]), 0.0) * np.outer(by[:, i, j], by[:, i, j])
+        np.testing.assert_allclose(C, wanted, rtol=0, atol=1e-10 * np.abs(wanted).max())
+        turn = np.cross(rng.standard_normal(3), np.eye(3)) @ F
+        assert np.abs(C @ turn.ravel()).max() < 1e-12 * np.abs(C).max()
 
 
 # ---------------------------------------------------------------------- derivatives
@@ -184,14 +211,15 @@ def test_force_and_tangent_against_finite_differences(law: Law, element: str) ->
         moved[i] -= 2 * h
         back, f_back = body.elastic_energy(moved), body.internal_force.ravel().copy()
         force[i], stiffness[:, i] = (ahead - back) / (2 * h), (f_ahead - f_back) / (2 * h)
-    K = tangent(body, q, project=False)
+    K = tangent(body, q, kernels.EXACT)
     f = body.internal_force.ravel()
     np.testing.assert_allclose(f, force, atol=2e-8 * np.abs(f).max())
     np.testing.assert_allclose(K, stiffness, atol=1e-7 * np.abs(K).max())
     assert np.linalg.eigvalsh(K).min() < -1e-3 * np.abs(K).max()  # so the projection has something to do
-    P = tangent(body, q, project=True)
-    assert np.array_equal(P, P.T)
-    assert np.linalg.eigvalsh(P).min() > -1e-13 * np.abs(P).max()
+    for kind in (kernels.PROJECTED, kernels.STRETCHING):
+        P = tangent(body, q, kind)
+        assert np.array_equal(P, P.T)
+        assert np.linalg.eigvalsh(P).min() > -1e-13 * np.abs(P).max()
 
 
 @all_laws

@@ -149,11 +149,14 @@ def test_chunks_of_elements_have_the_forces_of_single_ones(change: float, dampin
     x1 = x0 @ turn + 0.1 + change * edge * rng.standard_normal(mesh.points.shape)
     x1[0] += 2.0 * change**4 * edge  # some change much more than others
     wanted, found = np.empty_like(x0), np.empty_like(x0)
-    kernels.step_forces(x0, x1, *body.point_elements(), damping, wanted)
+    stress, single = np.empty((72, 6)), np.empty((72, 1, 6))
+    kernels.step_forces(x0, x1, *body.point_elements(), damping, wanted, single)
     scratch = np.full(STEP_SCRATCH, np.nan)
     step_forces_in_chunks(
-        x0, x1, mesh.tets, body._gradient, body._volume, body._lame_lambda, body._lame_mu, damping, scratch, found
+        x0, x1, mesh.tets, body._gradient, body._volume, body._lame_lambda, body._lame_mu, damping, scratch, found, stress
     )
     np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-12 * np.abs(wanted).max())
+    np.testing.assert_allclose(stress, single[:, 0], rtol=0, atol=1e-11 * np.nanmax(np.abs(stress)), equal_nan=True)
+    assert np.isnan(stress).any() == (change > 1.0)
     alone = (scratch.reshape(-1, 32)[30, :8] == 0.0).sum()  # of the last chunk, 8 elements
     assert alone == 0 if change <= 2e-3 else alone > 0

@@ -177,7 +177,7 @@ def test_what_energy_momentum_cannot_solve_is_taken_by_backward_euler() -> None:
     """With too few solves for either scheme: velocities would turn round and grow, and now fall; solved again, it goes on."""
     stepper = spinning(fs.StableNeoHookean(), "linear", young=1e7, nu=0.45, dt=0.02, max_solves=3)
     energy = [spin_and_energy(stepper)[1]]
-    for _ in range(5):
+    for _ in range(4):
         report = take_step(stepper, 1)
         energy.append(spin_and_energy(stepper)[1])
         assert report.theta == 1.0 and len(report.parts) == 1 and not report.solution.converged
@@ -219,6 +219,11 @@ def moved(body: SoftBody, seed: int, size: float) -> np.ndarray:
     return body.rest + size * np.random.default_rng(seed).standard_normal(body.rest.shape)
 
 
+def room(body: SoftBody) -> np.ndarray:
+    """Room for the stress of each point."""
+    return np.empty((*body.point_elements().weight.shape, 6))
+
+
 @pytest.mark.parametrize("element", ["linear", "quadratic"])
 @pytest.mark.parametrize("law", LAWS, ids=lambda law: type(law).__name__)
 def test_step_forces_do_the_work_of_the_energy(law: Law, element: Any) -> None:
@@ -229,16 +234,16 @@ def test_step_forces_do_the_work_of_the_energy(law: Law, element: Any) -> None:
     assert isinstance(body, SoftBody)
     x0, x1 = moved(body, 1, 6e-4), moved(body, 2, 6e-4) @ fs_rotation(0.4).T
     force = np.empty_like(x0)
-    step_forces(x0, x1, *body.point_elements(), 0.0, force)
+    step_forces(x0, x1, *body.point_elements(), 0.0, force, room(body))
     gained = body.elastic_energy(x1.ravel()) - body.elastic_energy(x0.ravel())
     size = np.abs(force * (x1 - x0)).sum()
     assert abs((force * (x1 - x0)).sum() - gained) < 1e-11 * size
     assert np.abs(force.sum(axis=0)).max() < 1e-12 * np.abs(force).sum()
     assert np.abs(np.cross(0.5 * (x0 + x1), force).sum(axis=0)).max() < 1e-12 * np.abs(force).sum() * 0.02
-    step_forces(x0, x0, *body.point_elements(), 0.3, force)
+    step_forces(x0, x0, *body.point_elements(), 0.3, force, room(body))
     body.update_elements(x0.ravel())
     np.testing.assert_allclose(force, body.internal_force, rtol=0, atol=1e-9 * np.abs(force).max())
-    step_forces(x0, x1, *body.point_elements(), 0.3, damped := np.empty_like(x0))
+    step_forces(x0, x1, *body.point_elements(), 0.3, damped := np.empty_like(x0), room(body))
     assert (damped * (x1 - x0)).sum() > gained + 1e-3 * abs(gained)
 
 
@@ -262,9 +267,11 @@ def test_step_forces_are_those_of_the_formulas(element: Any, nu: float) -> None:
     assert isinstance(body, SoftBody)
     x0, x1 = moved(body, 1, 6e-4), moved(body, 2, 6e-4) @ fs_rotation(0.4).T
     elements = body.point_elements()
-    wanted = np.zeros_like(x0)
+    wanted, stresses = np.zeros_like(x0), room(body)
     of_points = float(elements.point_lambda[0])
     assert (of_points < material.lame_lambda) == (element == "quadratic" and nu > 0.4)
+
+    found = []
 
     def stress(strain: np.ndarray) -> np.ndarray:
         return 2.0 * material.lame_mu * strain + of_points * np.trace(strain) * np.eye(3)
@@ -277,9 +284,11 @@ def test_step_forces_are_those_of_the_formulas(element: Any, nu: float) -> None:
         for p, (gradient, weight) in enumerate(zip(gradients, weights, strict=True)):
             S = stress(strains[:, p].mean(axis=0)) + damping * stress(strains[1, p] - strains[0, p]) + pressure * np.eye(3)
             wanted[nodes] += weight * gradient @ (0.5 * (ends[0][p] + ends[1][p]) @ S).T
+            found.append(S[[0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]])
     force = np.empty_like(x0)
-    step_forces(x0, x1, *elements, damping, force)
+    step_forces(x0, x1, *elements, damping, force, stresses)
     np.testing.assert_allclose(force, wanted, rtol=0, atol=1e-10 * np.abs(wanted).max())
+    np.testing.assert_allclose(stresses.reshape(-1, 6), found, rtol=0, atol=1e-10 * np.abs(found).max())
 
 
 def test_the_free_rotation_is_that_of_the_formula() -> None:
@@ -335,11 +344,11 @@ def test_an_inverted_end_has_the_stress_of_the_middle(element: Any) -> None:
     x0 = moved(body, 3, 2e-4)
     x1 = x0 * [1.0, 1.0, -0.2]
     force = np.empty_like(x0)
-    step_forces(x0, x1, *body.point_elements(), 0.0, force)
+    step_forces(x0, x1, *body.point_elements(), 0.0, force, stress := room(body))
     body.update_elements(0.5 * (x0 + x1).ravel())
     if element == "linear":
         np.testing.assert_allclose(force, body.internal_force, rtol=0, atol=1e-9 * np.abs(force).max())
-    assert np.isfinite(force).all()
+    assert np.isfinite(force).all() and np.isnan(stress).all()
 
 
 # ------------------------------------------------------------------ Newton
@@ -367,7 +376,7 @@ def solved(stepper: Stepper, newton: Newton) -> Solved:
 
 def test_newton_converges_quadratically_on_a_smooth_case() -> None:
     residuals = solved(stretched(), Newton(1e-12, 20, 0.0)).residuals
-    tail = [r for r in residuals if 1e-8 < r < 0.05]
+    tail = [r for r in residuals if 1e-11 < r < 0.05]
     assert len(tail) >= 3 and residuals[-1] <= 1e-12
     for before, after in pairwise(tail):
         assert after < 3.0 * before**1.7

@@ -15,6 +15,7 @@ from scipy.spatial.transform import Rotation
 import femsim as fs
 from contact.solvers import make_solver
 from femsim.model.bodies.body import StepSettings, StepStart
+from femsim.model.bodies.hyperelastic_kernels import EXACT
 from femsim.model.bodies.soft import SoftBody
 from femsim.model.bodies.viscous_kernels import branch_forces, stretch_tensors
 from femsim.step.stepper import Stepper
@@ -263,8 +264,8 @@ def test_the_stiffness_of_stretched_points_is_that_of_a_fresh_step() -> None:
     body.update_elements(x.ravel())
     body.branches.begin(x.ravel(), how)
     both, plain = np.empty(len(indices)), np.empty(len(indices))
-    body._fill_matrix(1.0, 0.0, both, body.branches.stiffness, project=False)
-    body._fill_matrix(1.0, 0.0, plain, project=False)
+    body._fill_matrix(1.0, 0.0, both, body.branches.stiffness, kind=EXACT)
+    body._fill_matrix(1.0, 0.0, plain, kind=EXACT)
     K = scipy.sparse.csc_matrix((both - plain, indices, indptr)).toarray()
     numeric = np.empty_like(K)
     for column in range(body.n_q):

@@ -361,7 +361,7 @@ class System:
     def linearise(self, settings: StepSettings, v_hat: np.ndarray, *, positive: bool = False, lagged: bool = False) -> bool:
         """Fill A and b about v_hat, at which :meth:`residual` was asked last: A v = b is Newton's equation for the next v_hat.
 
-        ``positive`` asks for an A that is surely positive definite, after the other one; returns whether it is another one. An A
+        ``positive`` asks for an A that is surely positive definite; returns whether the last one may have been another one. An A
         whose diagonal is not positive is never left: its diagonal is the norm of the residual. ``lagged`` keeps the blocks of
         large bodies of nodes as they were filled last, which is near enough for a small step.
         """

@@ -218,7 +218,7 @@ class Body(Protocol):
         ...
 
     def positive_tangent(self, settings: StepSettings, data: np.ndarray) -> bool:
-        """Fill the same, surely positive definite, after :meth:`tangent` at the same place; whether that is another one."""
+        """Fill the same, surely positive definite; whether the last one that was filled may be another one."""
         ...
 
     def row_rotations(self) -> np.ndarray | None:

@@ -99,11 +99,12 @@ class CorotationalBody(SoftBody):
         )  # fmt: skip
         return energy, inverted
 
-    def _step_forces(self, x0: np.ndarray, x1: np.ndarray, damping: float, force: np.ndarray) -> None:
-        """Fill the forces of an energy-momentum step, elements in chunks."""
+    def _step_forces(self, x0: np.ndarray, x1: np.ndarray, damping: float, force: np.ndarray, stress: np.ndarray) -> None:
+        """Fill forces and stresses of an energy-momentum step, elements in chunks."""
         momentum.step_forces_in_chunks(
-            x0, x1, self.tets, self._gradient, self._volume, self._lame_lambda, self._lame_mu, damping, self._step_scratch, force
-        )
+            x0, x1, self.tets, self._gradient, self._volume, self._lame_lambda, self._lame_mu, damping, self._step_scratch,
+            force, stress[:, 0],
+        )  # fmt: skip
 
     def _fill_matrix(self, stiffness_factor: float, mass_factor: float, data: np.ndarray, branch: float = 0.0) -> None:
         """Fill the CSC entries of mass_factor M + stiffness_factor K at the last update; a branch leaves the bulk modulus."""
@@ -117,20 +118,20 @@ class CorotationalBody(SoftBody):
             stiffness_factor, mass_factor, self._diagonal, data,
         )  # fmt: skip
 
-    def _fill_tangent(self, elastic: float, viscous: float, mass_factor: float, data: np.ndarray, *, positive: bool) -> int:
+    def _fill_tangent(self, elastic: float, viscous: float, mass_factor: float, data: np.ndarray, *, positive: bool) -> bool:
         """Fill the second derivatives, see ``corotational_tangent_kernels``; with Prony terms, the stiffness turned along."""
         if self.branches is not None:
             return super()._fill_tangent(elastic, viscous, mass_factor, data, positive=positive)
         scratch, blocks = self._tangent_room
-        indefinite = tangents.element_tangents(
+        tangents.element_tangents(
             self._gradient, self._volume, self._lame_lambda, self._lame_mu, self._quaternion, self._strain,
-            elastic, viscous, positive, scratch, blocks,
+            self._step_stress[:, 0], elastic, viscous, positive, scratch, blocks,
         )  # fmt: skip
         tangents.tangent_blocks(
             self._column_ptr, self._column_start, self._stride, self._block_row, self._mirror, self._block_ptr,
             self._corner_row, self._corner_column, blocks, self.node_mass, mass_factor, self._diagonal, data,
         )  # fmt: skip
-        return indefinite
+        return positive
 
     @cached_property
     def _tangent_room(self) -> tuple[np.ndarray, np.ndarray]:

@@ -148,7 +148,7 @@ def _finish_chunk(
     first: int,
     damping: float,
 ) -> None:
-    """Fill the forces on corners 1 to 3, V F_m S grad_a, with the quotient and the damping in S."""
+    """Fill S, with the quotient and the damping, and the forces V F_m S grad_a on corners 1 to 3."""
     for k in range(CHUNK):
         gained = _symmetric(w, _GAINED + k)
         square = symmetric_square(gained)
@@ -157,6 +157,7 @@ def _finish_chunk(
         la, mu = lame_lambda[first + k], lame_mu[first + k]
         S = symmetric_plus(_symmetric(w, _STRESS + k), symmetric_scaled(quotient + damping * mu, gained))
         S = add_to_symmetric(S, 0.5 * damping * la * (gained[0] + gained[1] + gained[2]))
+        _put_symmetric(w, _STRESS + k, S)
         middle = scaled_matrix(0.5 * volume[first + k], plus(packed_matrix(w, _START + k), packed_matrix(w, _END + k)))
         P = times(middle, as_matrix(S))
         put_packed_matrix(w, _FORCE + k, times_transposed(packed_matrix(gradient, start + k), P))
@@ -174,11 +175,13 @@ def step_forces_in_chunks(
     damping: float,
     w: np.ndarray,
     force: np.ndarray,
+    stress: np.ndarray,
 ) -> None:
-    """Fill the force (n, 3), N, of the elements against deformation in a step from x0 to x1, (n, 3) m.
+    """Fill the force (n, 3), N, of the elements against deformation in a step from x0 to x1, (n, 3) m, and their stress.
 
     Mesh and material are packed as :func:`corotational_kernels.element_forces` has them; ``damping`` is alpha, ``w``
-    (STEP_SCRATCH,) is scratch. A small array for lanes that go alone is allocated.
+    (STEP_SCRATCH,) is scratch, ``stress`` (m, 6) is as in :func:`momentum_kernels.step_forces`. The 11 parameters are both ends
+    of the step, mesh, material, scratch and results; a small array for lanes that go alone is allocated.
     """
     work, nothing = np.empty((2, 3, 3)), np.zeros(2)
     m = tets.shape[0]
@@ -209,10 +212,13 @@ def step_forces_in_chunks(
                 start, end = packed_matrix(w, _START + k), packed_matrix(w, _END + k)
                 upright = determinant(start) > 0.0 and determinant(end) > 0.0
                 la, mu = lame_lambda[e], lame_mu[e]
-                P = point_stress(start, end, upright, COROTATIONAL, nothing, la, mu, 0.0, damping, work)
+                P, S = point_stress(start, end, upright, COROTATIONAL, nothing, la, mu, 0.0, damping, work)
+                _put_symmetric(w, _STRESS + k, S)
                 put_packed_matrix(
                     w, _FORCE + k, times_transposed(packed_matrix(gradient, 9 * first + k), scaled_matrix(volume[e], P))
                 )
+            for c in range(6):
+                stress[e, c] = w[_STRESS + c * CHUNK + k]
             i = tets[e, 0]
             for c in range(3):
                 f1, f2, f3 = w[_FORCE + c * CHUNK + k], w[_FORCE + (c + 3) * CHUNK + k], w[_FORCE + (c + 6) * CHUNK + k]

@@ -6,17 +6,30 @@ second derivatives, by volume,
     H_ab = 2 mu (g_a . g_b) I + lambda g_a g_b^T - c [g_a]^T Z^-1 [g_b],    c = 2 mu - lambda tr(e),
 
 [g] being the matrix of the product with g. Since [a]^T Z^-1 [b] det Z = (a . Z b) Z - (Z b) (Z a)^T, no inverse is needed.
-Where c exceeds mu times the lowest eigenvalue of Z, which a compressed element does, its H is not positive semidefinite; with a
-smaller c it is.
+Elements that are all but inverted have a c of at most mu times the lowest eigenvalue of Z, with which H is positive semidefinite.
+
+In an energy-momentum step F is that of the middle, F_m, which a turn makes smaller than either end, but the stress S is that of
+the step (``momentum_kernels``). H then has (grad_a . (S - S_m) grad_b) I besides, S_m = 2 mu I - c U^-1 being the stress of F_m:
+without it, what only turns would seem to be pressed, and H be neither definite nor near the derivative of the force.
+
+Where A must be definite, what the stress does as U changes for a second time is left out: the form is 2 mu dU : dU +
+lambda tr(dU)^2, dU the first change of U, which is semidefinite. A turn of what is strained changes no U. With h_a = F grad_a and
+B = F F^T it is H with
+
+    [g_a]^T Z^-1 [h_b] + [h_a]^T Z^-1 [g_b] - [g_a]^T Z^-1 (tr(B) I - B) Z^-1 [g_b]
+
+times 2 mu in place of c [g_a]^T Z^-1 [g_b].
 
 Viscosity of strain, a stress alpha C : dE of the change dE of the strain (F^T F - I)/2 in a step, has alpha times
 
-    D_ab = lambda h_a h_b^T + mu h_b h_a^T + mu (grad_a . grad_b) F F^T,    h_a = F grad_a,
+    D_ab = lambda h_a h_b^T + mu h_b h_a^T + mu (grad_a . grad_b) F F^T
 
-as derivatives, but for the difference of F at the middle and at the end, which is not symmetric, and for the stress itself.
+as derivatives, but for the difference of F at the middle and at the end, which is not symmetric.
 """
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 
@@ -31,28 +44,39 @@ from femsim.model.bodies.corotational_kernels import (
 )
 from femsim.model.bodies.rotation_kernels import (
     Matrix,
+    Symmetric,
     Vector,
     add_to_symmetric,
+    as_matrix,
+    cofactors,
+    commuting_product,
+    cross_matrix,
     lowest_eigenvalue,
+    minus,
     plus,
     rotation_of,
     scaled_matrix,
     symmetric_part,
+    symmetric_plus,
+    symmetric_scaled,
     symmetric_square,
     times,
     times_transposed,
     transposed,
+    transposed_times,
 )
 
 # rows of the scratch array: strain, quaternion; g, Z g, F grad of corners 1 to 3 as rows of matrices, and grad_a . grad_b and
-# g_a . Z g_b; Z, F F^T; factors of g . g I, of g g^T, of what Z does, and of both parts of viscosity; whether H is indefinite;
-# blocks of corners (1, 1), (1, 2), (1, 3), (2, 2), (2, 3), (3, 3)
+# g_a . Z g_b; Z, F F^T; factors of g . g I, of g g^T, of what Z does, and of both parts of viscosity; whether the form is that of
+# dU; the stress of the step, and what it adds to g . g; blocks of corners (1, 1), (1, 2), (1, 3), (2, 2), (2, 3), (3, 3)
 _STRAIN, _Q, _G, _Y, _H, _DOT, _CROSS, _Z, _B = (row * CHUNK for row in (0, 6, 10, 19, 28, 37, 46, 55, 64))
-_EVEN, _BULK, _TWIST, _VISCOUS_BULK, _VISCOUS, _FLAG, _BLOCK = (row * CHUNK for row in (73, 74, 75, 76, 77, 78, 79))
+_EVEN, _BULK, _TWIST, _VISCOUS_BULK, _VISCOUS, _STRETCH, _STRESS, _PULL, _BLOCK = (
+    row * CHUNK for row in (73, 74, 75, 76, 77, 78, 79, 85, 94)
+)
 #: Size of the scratch array.
-TANGENT_SCRATCH = 133 * CHUNK
-# part of mu by which H may be indefinite, of rounding; eigenvalue of Z, 2 at rest, below which an element is all but inverted
-_ROUNDED, _FLAT = 1e-6, 0.5
+TANGENT_SCRATCH = 148 * CHUNK
+# eigenvalue of Z, 2 at rest, up to which an element is all but inverted; det U up to which the stress of a step is not asked for
+_FLAT, _THIN = 0.5, 0.1
 
 
 @njit(cache=True, forceinline=True)
@@ -65,6 +89,25 @@ def _row_of(w: np.ndarray, o: int, a: int) -> Vector:
 def _outer(factor: float, a: Vector, b: Vector) -> Matrix:
     x, y, z = factor * a[0], factor * a[1], factor * a[2]
     return x * b[0], x * b[1], x * b[2], y * b[0], y * b[1], y * b[2], z * b[0], z * b[1], z * b[2]
+
+
+@njit(cache=True, forceinline=True)
+def _symmetric(w: np.ndarray, o: int) -> Symmetric:
+    """Symmetric matrix of a lane at ``o``."""
+    return w[o], w[o + CHUNK], w[o + 2 * CHUNK], w[o + 3 * CHUNK], w[o + 4 * CHUNK], w[o + 5 * CHUNK]
+
+
+@njit(cache=True, forceinline=True, error_model="numpy")
+def _beyond(S: Symmetric, U: Symmetric, c: float, mu: float) -> Symmetric:
+    """Stress of a step less 2 mu I - c U^-1; none where S is not known, or U all but singular."""
+    adjugate = cofactors(U)
+    det = U[0] * adjugate[0] + U[3] * adjugate[3] + U[4] * adjugate[4]
+    S = add_to_symmetric(symmetric_plus(S, symmetric_scaled(c / det, adjugate)), -2.0 * mu)
+    known = (S[0] == S[0]) & (det > _THIN)
+    return (
+        S[0] if known else 0.0, S[1] if known else 0.0, S[2] if known else 0.0,
+        S[3] if known else 0.0, S[4] if known else 0.0, S[5] if known else 0.0,
+    )  # fmt: skip
 
 
 @njit(cache=True, inner=True, error_model="numpy")
@@ -102,43 +145,41 @@ def _prepare(
         c = 2.0 * mu - la * trace
         c0, c1, c2 = z11 * z22 - e12 * e12, e01 * z22 + e02 * e12, e01 * e12 + e02 * z11
         det = z00 * c0 - e01 * c1 - e02 * c2
+        beyond = _beyond(_symmetric(w, _STRESS + k), (U[0], U[4], U[8], U[1], U[2], U[5]), c, mu)
+        put_packed_matrix(w, _PULL + k, scaled_matrix(elastic * v, times_transposed(times(G, as_matrix(beyond)), G)))
         w[_EVEN + k] = 2.0 * elastic * v * mu
         w[_BULK + k] = elastic * v * la
         w[_TWIST + k] = elastic * v * c / det
         w[_VISCOUS_BULK + k] = viscous * v * la
         w[_VISCOUS + k] = viscous * v * mu
-        # mu Z - c I, but for rounding
-        shift = _ROUNDED * mu - c
-        d00, d11, d22 = mu * z00 + shift, mu * z11 + shift, mu * z22 + shift
-        o01, o02, o12 = mu * e01, mu * e02, mu * e12
-        minor = d00 * d11 - o01 * o01
-        whole = d00 * (d11 * d22 - o12 * o12) - o01 * (o01 * d22 + o02 * o12) - o02 * (o01 * o12 + o02 * d11)
-        w[_FLAG + k] = 0.0 if (d00 > 0.0) & (minor > 0.0) & (whole > 0.0) else 1.0
+        w[_STRETCH + k] = 0.0
 
 
 @njit(cache=True, inner=True)
 def _limit_twist(
     w: np.ndarray, volume: np.ndarray, lame_mu: np.ndarray, first: int, lanes: int, elastic: float, positive: bool
-) -> int:
-    """Make H of elements that are all but inverted semidefinite, or of all if ``positive``; return how many are not."""
-    left = 0
+) -> None:
+    """Make H of elements that are all but inverted semidefinite; the others take the form of dU if ``positive``."""
     for k in range(lanes):
-        if w[_FLAG + k] == 0.0:
-            continue
         z = symmetric_part(packed_matrix(w, _Z + k))
         # Z - 2 I has no eigenvalue beyond its norm
-        if not positive and symmetric_square(add_to_symmetric(z, -2.0)) < (2.0 - _FLAT) ** 2:
-            left += 1
+        near = symmetric_square(add_to_symmetric(z, -2.0)) < (2.0 - _FLAT) ** 2
+        if near and not positive:
             continue
         lowest = lowest_eigenvalue(z)
-        if positive or not lowest > _FLAT:
+        if near or lowest > _FLAT:
+            if not positive:
+                continue
+            w[_STRETCH + k] = 1.0
+            w[_TWIST + k] = 0.0
+        else:
             # c = mu times the lowest eigenvalue, over the determinant: mu over the product of the two others
             total, squares = z[0] + z[1] + z[2] - lowest, symmetric_square(z) - lowest * lowest
             others = 0.5 * (total * total - squares)
-            w[_TWIST + k] = elastic * volume[first + k] * lame_mu[first + k] / others if lowest > 0.0 else 0.0
-        else:
-            left += 1
-    return left
+            most = elastic * volume[first + k] * lame_mu[first + k] / others if lowest > 0.0 else 0.0
+            w[_TWIST + k] = min(w[_TWIST + k], most) if lowest > 0.0 else 0.0
+        for c in range(9):
+            w[_PULL + c * CHUNK + k] = 0.0
 
 
 @njit(cache=True, forceinline=True, error_model="numpy")
@@ -147,7 +188,7 @@ def _fill_block(w: np.ndarray, a: int, b: int, o: int) -> None:
     for k in range(CHUNK):
         at, dot = (3 * a + b) * CHUNK + k, w[_DOT + (3 * a + b) * CHUNK + k]
         twist, viscous = w[_TWIST + k], w[_VISCOUS + k]
-        even = w[_EVEN + k] * dot
+        even = w[_EVEN + k] * dot + w[_PULL + at]
         K = (even, 0.0, 0.0, 0.0, even, 0.0, 0.0, 0.0, even)
         K = plus(K, scaled_matrix(viscous * dot, packed_matrix(w, _B + k)))
         K = plus(K, scaled_matrix(-twist * w[_CROSS + at], packed_matrix(w, _Z + k)))
@@ -170,6 +211,31 @@ def _fill_blocks(w: np.ndarray) -> None:
     _fill_block(w, 2, 2, _BLOCK + 45 * CHUNK)
 
 
+@njit(cache=True, inner=True, error_model="numpy")
+def _half_of_stretch(w: np.ndarray, k: int, a: int, inverse: Symmetric, square: Symmetric) -> Matrix:
+    """Return X_a = Z^-1 (tr(B) I - B) Z^-1 [g_a] / 2 - Z^-1 [h_a] of corner a + 1: ``square`` is what stands before [g_a] / 2."""
+    by_g = times(as_matrix(square), cross_matrix(_row_of(w, _G + k, a)))
+    return minus(scaled_matrix(0.5, by_g), times(as_matrix(inverse), cross_matrix(_row_of(w, _H + k, a))))
+
+
+@njit(cache=True, inner=True, error_model="numpy")
+def _add_stretch(w: np.ndarray, k: int) -> None:
+    """Add what makes the blocks of a lane without a twist those of dU: 2 mu ([g_a]^T X_b + ([g_b]^T X_a)^T) by volume."""
+    z, strained = symmetric_part(packed_matrix(w, _Z + k)), symmetric_part(packed_matrix(w, _B + k))
+    adjugate = cofactors(z)
+    inverse = symmetric_scaled(1.0 / (z[0] * adjugate[0] + z[3] * adjugate[3] + z[4] * adjugate[4]), adjugate)
+    rest = add_to_symmetric(symmetric_scaled(-1.0, strained), strained[0] + strained[1] + strained[2])
+    square = commuting_product(commuting_product(inverse, rest), inverse)
+    o = _BLOCK + k
+    for a in range(3):
+        g_a, x_a = cross_matrix(_row_of(w, _G + k, a)), _half_of_stretch(w, k, a, inverse, square)
+        for b in range(a, 3):
+            g_b, x_b = cross_matrix(_row_of(w, _G + k, b)), _half_of_stretch(w, k, b, inverse, square)
+            both = plus(transposed_times(g_a, x_b), transposed_times(x_a, g_b))
+            put_packed_matrix(w, o, plus(packed_matrix(w, o), scaled_matrix(w[_EVEN + k], both)))
+            o += 9 * CHUNK
+
+
 @njit(cache=True)
 def element_tangents(
     gradient: np.ndarray,
@@ -178,34 +244,40 @@ def element_tangents(
     lame_mu: np.ndarray,
     quaternion: np.ndarray,
     strain: np.ndarray,
+    stress: np.ndarray,
     elastic: float,
     viscous: float,
     positive: bool,
     w: np.ndarray,
     blocks: np.ndarray,
-) -> int:
-    """Fill ``elastic`` H + ``viscous`` D of each pair of corners; return how many elements are left with an indefinite H.
+) -> None:
+    """Fill ``elastic`` H + ``viscous`` D of each pair of corners; with the form of dU in place of H if ``positive``.
 
-    Constants and state are packed as in :func:`corotational_kernels.element_forces`, which left them; ``positive`` makes every H
-    semidefinite. ``blocks`` (m, 6, 9) becomes those of corners (0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3), row by row;
-    ``w`` (TANGENT_SCRATCH,) is scratch. The 11 arguments are mesh, material, state, factors and results of one body.
+    Constants and state are packed as in :func:`corotational_kernels.element_forces`, which left them; ``stress`` is that of an
+    energy-momentum step as :func:`momentum_kernels.step_forces` left it, here (m, 6), or (0, 6). ``blocks`` (m, 6, 9) becomes
+    those of corners (0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3), row by row; ``w`` (TANGENT_SCRATCH,) is scratch. The 12
+    arguments are mesh, material, state, factors and results of one body.
     """
     m = strain.shape[0]
-    indefinite = 0
     for chunk in range((m + CHUNK - 1) // CHUNK):
         first = chunk * CHUNK
         lanes = min(CHUNK, m - first)
         for k in range(lanes):
             for c in range(6):
                 w[_STRAIN + c * CHUNK + k] = strain[first + k, c]
+        for k in range(CHUNK):
+            given = k < lanes and len(stress) > 0
+            for c in range(6):
+                w[_STRESS + c * CHUNK + k] = stress[first + k, c] if given else math.nan
         for k in range(4 * CHUNK):
             w[_Q + k] = quaternion[4 * first + k]
         _prepare(w, gradient, 9 * first, volume, lame_lambda, lame_mu, first, elastic, viscous)
-        indefinite += _limit_twist(w, volume, lame_mu, first, lanes, elastic, positive)
+        _limit_twist(w, volume, lame_mu, first, lanes, elastic, positive)
         _fill_blocks(w)
         for k in range(lanes):
+            if w[_STRETCH + k] > 0.0:
+                _add_stretch(w, k)
             _write(w, k, blocks, first + k)
-    return indefinite
 
 
 @njit(cache=True, inner=True)

@@ -7,7 +7,7 @@ import numpy as np
 from femsim.model.bodies import hyperelastic_kernels as kernels, law_kernels as laws
 from femsim.model.bodies.block_pattern import block_pattern
 from femsim.model.bodies.hyperelastic_kernels import PointElements
-from femsim.model.bodies.soft import SoftBody, von_mises
+from femsim.model.bodies.soft import NO_STRESS, SoftBody, von_mises
 from materials import Corotational, Law, MooneyRivlin, Ogden, StableNeoHookean, StVenantKirchhoff
 from meshes.quadratic import EDGES
 
@@ -29,9 +29,9 @@ _MASS = np.array([1.0 / 36.0] * 4 + [4.0 / 27.0] * 6)
 class HyperelasticBody(SoftBody):
     """Deformable body of linear or quadratic tetrahedra with the law of its material.
 
-    Each step is linearised once, at its start, by second derivatives that are projected element by element to be positive
-    semidefinite; so A is symmetric positive definite in every state, and the step is first-order accurate in dt as with the
-    co-rotational law. Quadratic elements take the volumetric term by the mean dilatation of the element, see
+    At its start a step is linearised by second derivatives that are projected point by point to be positive semidefinite, so A is
+    symmetric positive definite in every state; then by those that are exact, and where they are not definite by those of the
+    stretch. Quadratic elements take the volumetric term by the mean dilatation of the element, see
     `hyperelastic_kernels`: they do not lock up to nu = 0.499.
 
     Parameters
@@ -131,14 +131,30 @@ class HyperelasticBody(SoftBody):
         return energy, inverted
 
     def _fill_matrix(
-        self, stiffness_factor: float, mass_factor: float, data: np.ndarray, branch: float = 0.0, *, project: bool = True
+        self,
+        stiffness_factor: float,
+        mass_factor: float,
+        data: np.ndarray,
+        branch: float = 0.0,
+        *,
+        kind: int = kernels.PROJECTED,
+        stress: np.ndarray = NO_STRESS,
+        share: float = 0.0,
     ) -> None:
-        """Fill the CSC entries of mass_factor M + stiffness_factor K at the last update."""
+        """Fill the CSC entries of mass_factor M + stiffness_factor K at the last update, with a share of the stress of a step."""
         kernels.element_matrices(
             self.elements, self._gradient, self._weight, self._law, self._constants, self._lame_lambda, self._lame_mu,
-            self._point_lambda(), self._stretches, self._left, self._right, self._excess, branch, project, self.node_mass,
-            stiffness_factor, mass_factor, self._place, self._stride, self._diagonal_place, data,
+            self._point_lambda(), self._stretches, self._left, self._right, self._excess, stress, share, branch, kind,
+            self.node_mass, stiffness_factor, mass_factor, self._place, self._stride, self._diagonal_place, data,
         )  # fmt: skip
+
+    def _fill_tangent(self, elastic: float, viscous: float, mass_factor: float, data: np.ndarray, *, positive: bool) -> bool:
+        """Fill the second derivatives; where ``positive``, what is surely definite and no turn changes."""
+        stiffness = elastic + viscous
+        branch, share = self._branch_share(elastic, stiffness), elastic / stiffness
+        kind = kernels.STRETCHING if positive else kernels.GUARDED
+        self._fill_matrix(stiffness, mass_factor, data, branch, kind=kind, stress=self._step_stress, share=share)
+        return positive
 
     def point_elements(self) -> PointElements:
         """Its own elements."""

@@ -8,9 +8,12 @@ Principal stretches come from F = R S, R the rotation of :func:`rotation_kernels
 S = V diag(s) V^T; U = R V. The smallest one is negative where det F < 0. The second derivatives by F have, in the frames U and V,
 a 3 x 3 block of the stretches and for each pair (i, j) a symmetric mode with (g_i - g_j)/(s_i - s_j) and an antisymmetric one
 with (g_i + g_j)/(s_i + s_j), g the derivatives by the stretches (Smith, de Goes and Kim, "Analytic Eigensystems for Isotropic
-Distortion Energies", ACM Trans. Graph. 38, 2019). Negative eigenvalues of all of them are set to zero. Where an element is
-inverted or nearly so (J < 0.4) or blown up (J > 2.5), the laws in J get more: |P|/0.3 times the identity, so that one
+Distortion Energies", ACM Trans. Graph. 38, 2019). Projected, negative ones are set to zero. Where an element is inverted or
+nearly so (J < 0.4) or blown up (J > 2.5), the laws in J are projected and get more: |P|/0.3 times the identity, so that one
 linearised step does not throw it further. Forces and energy are not touched by any of this.
+
+In an energy-momentum step F is that of the middle, but the stress is that of the step; what it costs beyond that of F is added to
+the exact derivatives. Why, and why there is a kind that asks for changes of the stretch: see ``corotational_tangent_kernels``.
 """
 
 from __future__ import annotations
@@ -25,12 +28,13 @@ from femsim.model.bodies.law_kernels import STABLE_NEO_HOOKEAN, dilatation, ener
 from femsim.model.bodies.rotation_kernels import (
     Matrix,
     Vector,
+    as_matrix,
     dot,
+    minus,
     outer,
     plus,
     polar_quaternion,
     rotation_of,
-    scaled,
     scaled_columns,
     scaled_matrix,
     times,
@@ -40,11 +44,16 @@ from femsim.model.bodies.rotation_kernels import (
     transposed_times,
 )
 
+#: Kinds of second derivatives: as they are; the same, but projected where a point is all but inverted or a law in J far from
+#: volume 1; projected, without negative dyads; and those of the stretch, without what a turn costs, projected where those are.
+EXACT, GUARDED, PROJECTED, STRETCHING = 0, 1, 2, 3
 # stretches closer than this (relative) share their limit; sums of stretches below it count as it
 _CLOSE = 1e-5
 _SMALL_SUM = 1e-6
-# the same in the stiffness of Prony terms
-_BRANCH_SUM = 0.05
+# the same where changes of the stretch are asked for
+_STRETCH_SUM = 0.05
+# sum of two stretches up to which a point is all but inverted; volume ratio up to which the stress of a step is not asked for
+_FLAT, _THIN = 0.5, 0.1
 # outside these volume ratios a law in J is far from its quadratic model: there a step should change F by at most this
 _LOW_VOLUME, _HIGH_VOLUME, _MOST_CHANGE = 0.4, 2.5, 0.3
 # smallest volume ratio that a true stress is divided by
@@ -303,24 +312,17 @@ def stretch_derivatives(
 
 @njit(cache=True, inner=True)
 def point_tangent(
-    g: Vector,
-    h: Matrix,
-    s: Vector,
-    U: Matrix,
-    V: Matrix,
-    branch: float,
-    project: bool,
-    far: bool,
-    work: np.ndarray,
-    C: np.ndarray,
+    g: Vector, h: Matrix, s: Vector, U: Matrix, V: Matrix, branch: float, kind: int, far: bool, work: np.ndarray, C: np.ndarray
 ) -> None:
     """Fill ``C`` (9, 9), Pa: second derivatives by F (row by row) of an energy of the stretches.
 
     ``g`` and ``h`` are its derivatives by the stretches ``s``. With u_i, v_i the columns of U and V, C is a sum of dyads: of
     each pair (i, j) ((g_i - g_j)/(s_i - s_j)) / 2 times that of u_i v_j^T + u_j v_i^T and ((g_i + g_j)/(s_i + s_j)) / 2 times
-    that of u_i v_j^T - u_j v_i^T; and h in the modes u_i v_i^T, factorized as L D L^T. Where ``project`` is set, no negative
-    dyad is added, so C is positive semidefinite; where ``far`` is set too, |g|/0.3 times the identity is. ``branch``, Pa, is
-    twice a shear modulus that acts on the change of the deviator of the stretch V diag(s) V^T. ``work`` (2, 3, 3) is scratch.
+    that of u_i v_j^T - u_j v_i^T; and h in the modes u_i v_i^T, factorized as L D L^T. If PROJECTED, no negative dyad is added,
+    so C is positive semidefinite. If STRETCHING, neither, and a pair has 2 (g_i - g_j)/(s_i - s_j) times the square of how the
+    stretch V diag(s) V^T changes instead, (s_i u_i v_j^T + s_j u_j v_i^T)/(s_i + s_j): no turn changes that. Where ``far`` is
+    set, |g|/0.3 times the identity is added if it is not EXACT. ``branch``, Pa, is twice a shear modulus that acts on the change
+    of the deviator of the stretch. ``work`` (2, 3, 3) is scratch.
     """
     for r in range(9):
         for c in range(9):
@@ -332,17 +334,19 @@ def point_tangent(
                 even = (g[i] - g[j]) / gap
             else:
                 even = 0.5 * (h[4 * i] + h[4 * j]) - h[3 * i + j]
-            odd = (g[i] + g[j]) / max(s[i] + s[j], _SMALL_SUM)
-            for sign in (1.0, -1.0):
-                value = 0.5 * (even if sign > 0.0 else odd)
-                if project and value <= 0.0:
-                    continue
-                one, other = outer(_column(U, i), _column(V, j)), outer(scaled(sign, _column(U, j)), _column(V, i))
-                _add_dyad(value, plus(one, other), C)
-            if branch > 0.0:
-                share = 1.0 / max(s[i] + s[j], _BRANCH_SUM)
-                one, other = outer(_column(U, i), _column(V, j)), outer(_column(U, j), _column(V, i))
-                _add_dyad(2.0 * branch, plus(scaled_matrix(share * s[i], one), scaled_matrix(share * s[j], other)), C)
+            one, other = outer(_column(U, i), _column(V, j)), outer(_column(U, j), _column(V, i))
+            stretching = branch
+            if kind == STRETCHING:
+                stretching += max(even, 0.0)
+            else:
+                odd = (g[i] + g[j]) / max(s[i] + s[j], _SMALL_SUM)
+                if kind == EXACT or even > 0.0:
+                    _add_dyad(0.5 * even, plus(one, other), C)
+                if kind == EXACT or odd > 0.0:
+                    _add_dyad(0.5 * odd, minus(one, other), C)
+            if stretching > 0.0:
+                share = 1.0 / max(s[i] + s[j], _STRETCH_SUM)
+                _add_dyad(2.0 * stretching, plus(scaled_matrix(share * s[i], one), scaled_matrix(share * s[j], other)), C)
     if branch > 0.0:
         third = branch / 3.0
         both = branch - third
@@ -355,16 +359,32 @@ def point_tangent(
         eigen_symmetric(work[0], work[1])
         values, vectors = (work[0, 0, 0], work[0, 1, 1], work[0, 2, 2]), _matrix(work.reshape(1, 2, 3, 3), 0, 1)
     for k in range(3):
-        if project and values[k] <= 0.0:
+        if kind != EXACT and values[k] <= 0.0:
             continue
         _add_dyad(values[k], times_transposed(scaled_columns(U, _column(vectors, k)), V), C)
-    if project and far:
+    if kind != EXACT and far:
         guard = math.sqrt(dot(g, g)) / _MOST_CHANGE
         for r in range(9):
             C[r, r] += guard
     for r in range(9):
         for c in range(r):
             C[r, c] = C[c, r]
+
+
+@njit(cache=True, inner=True, error_model="numpy")
+def _add_pull(stress: np.ndarray, e: int, p: int, share: float, g: Vector, s: Vector, V: Matrix, C: np.ndarray) -> None:
+    """Add to C what ``share`` of the stress of a step costs beyond V diag(g/s) V^T, that of F, where it is known."""
+    if not (stress[e, p, 0] == stress[e, p, 0] and s[0] * s[1] * s[2] > _THIN):
+        return
+    own = times_transposed(scaled_columns(V, (g[0] / s[0], g[1] / s[1], g[2] / s[2])), V)
+    S = as_matrix(
+        (stress[e, p, 0], stress[e, p, 1], stress[e, p, 2], stress[e, p, 3], stress[e, p, 4], stress[e, p, 5])
+    )  # fmt: skip
+    pull = minus(scaled_matrix(share, S), own)
+    for i in range(3):
+        for j in range(3):
+            for c in range(3):
+                C[3 * i + j, 3 * i + c] += pull[3 * min(j, c) + max(j, c)]
 
 
 @njit(cache=True, forceinline=True)
@@ -407,6 +427,12 @@ def _far_from_rest(law: int, s: Vector) -> bool:
     return law >= STABLE_NEO_HOOKEAN and not _LOW_VOLUME < s[0] * s[1] * s[2] < _HIGH_VOLUME
 
 
+@njit(cache=True, forceinline=True)
+def _is_flat(s: Vector) -> bool:
+    """Whether a point is all but inverted."""
+    return min(s[0] + s[1], s[0] + s[2], s[1] + s[2]) <= _FLAT
+
+
 @njit(cache=True)
 def element_matrices(
     elements: np.ndarray,
@@ -421,8 +447,10 @@ def element_matrices(
     left: np.ndarray,
     right: np.ndarray,
     excess: np.ndarray,
+    stress: np.ndarray,
+    share: float,
     branch: float,
-    project: bool,
+    kind: int,
     mass: np.ndarray,
     stiffness_factor: float,
     mass_factor: float,
@@ -431,14 +459,14 @@ def element_matrices(
     diagonal_place: np.ndarray,
     data: np.ndarray,
 ) -> None:
-    """Fill the CSC entries of mass_factor M + stiffness_factor K, K the second derivatives of the energy, projected.
+    """Fill the CSC entries of mass_factor M + stiffness_factor K, K the second derivatives of the energy, of a ``kind``.
 
-    What is as in :func:`element_stresses` comes from there. ``place`` (m, k, k) is where block (row a, column b) of an element
-    begins in its first scalar column, ``stride`` (n,) the length of a node's scalar columns, ``diagonal_place`` (n,) the place
-    of its diagonal block. The pressure of the mean dilatation enters at the points before the projection; its dyad is never
-    negative. ``branch`` is the shear modulus of Prony terms over that of the law. The 21 arguments are mesh, material, state,
-    factors and pattern of one body. Each call makes five small work arrays: half a microsecond, beside 10 us for each quadratic
-    element.
+    Where it is exact, ``share`` of the ``stress`` (m, p, 6) of an energy-momentum step, or (0, p, 6), replaces that of F. What
+    is as in :func:`element_stresses` comes from there. ``place`` (m, k, k) is where block (row a, column b) of an element begins
+    in its first scalar column, ``stride`` (n,) the length of a node's scalar columns, ``diagonal_place`` (n,) the place of its
+    diagonal block. The pressure of the mean dilatation enters at the points before the projection; its dyad is never negative.
+    ``branch`` is the shear modulus of Prony terms over that of the law. The 23 arguments are mesh, material, state, factors and
+    pattern of one body. Each call makes five small work arrays: half a microsecond, beside 10 us for each quadratic element.
     """
     m, k = elements.shape
     points = weight.shape[1]
@@ -464,7 +492,15 @@ def element_matrices(
             volume += w
             s, U, V = _vector(stretches, e, p), _matrix(left, e, p), _matrix(right, e, p)
             g, h = stretch_derivatives(law, constants, point_lambda[e], lame_mu[e], excess[e], s)
-            point_tangent(g, h, s, U, V, 2.0 * lame_mu[e] * branch, project, _far_from_rest(law, s), work, C)
+            far = _far_from_rest(law, s)
+            own_kind = kind
+            if kind != EXACT and (far or _is_flat(s)):
+                own_kind = PROJECTED
+            elif kind == GUARDED:
+                own_kind = EXACT
+            point_tangent(g, h, s, U, V, 2.0 * lame_mu[e] * branch, own_kind, far, work, C)
+            if own_kind == EXACT and len(stress) > 0:
+                _add_pull(stress, e, p, share, g, s, V, C)
             for a in range(k):
                 for i in range(3):  # half = w (I (x) grad_a)^T C
                     for c in range(9):

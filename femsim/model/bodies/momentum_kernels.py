@@ -273,20 +273,21 @@ def point_stress(
     pressure: float,
     damping: float,
     work: np.ndarray,
-) -> Matrix:
-    """First Piola-Kirchhoff stress, Pa, of a step from F0 = ``start`` to F1 = ``end``; ``upright``: whether none is inverted."""
+) -> tuple[Matrix, Symmetric]:
+    """Stresses P = F_m S and S of a step from F0 = ``start`` to F1 = ``end``, Pa.
+
+    ``upright``: whether no end is inverted; where one is, P is the stress at F_m with that of damping, and S is NaN.
+    """
     middle = scaled_matrix(0.5, plus(start, end))
     before, after = gram(start), gram(end)
+    strained = symmetric_scaled(0.5 * damping, symmetric_minus(after, before))
+    slowing = symmetric_scaled(2.0 * lame_mu, strained)
+    slowing = add_to_symmetric(slowing, lame_lambda * (strained[0] + strained[1] + strained[2]))
     if upright:
-        P = times(middle, as_matrix(discrete_stress(before, after, law, constants, lame_lambda, lame_mu, pressure, work)))
-    else:
-        P = _middle_stress(middle, law, constants, lame_lambda, lame_mu, pressure, work)
-    if damping > 0.0:
-        strained = symmetric_scaled(0.5, symmetric_minus(after, before))
-        slowing = symmetric_scaled(2.0 * lame_mu, strained)
-        slowing = add_to_symmetric(slowing, lame_lambda * (strained[0] + strained[1] + strained[2]))
-        P = plus(P, times(middle, as_matrix(symmetric_scaled(damping, slowing))))
-    return P
+        S = symmetric_plus(discrete_stress(before, after, law, constants, lame_lambda, lame_mu, pressure, work), slowing)
+        return times(middle, as_matrix(S)), S
+    P = plus(_middle_stress(middle, law, constants, lame_lambda, lame_mu, pressure, work), times(middle, as_matrix(slowing)))
+    return P, (math.nan, math.nan, math.nan, math.nan, math.nan, math.nan)
 
 
 @njit(cache=True)
@@ -303,11 +304,13 @@ def step_forces(
     point_lambda: np.ndarray,
     damping: float,
     force: np.ndarray,
+    stress: np.ndarray,
 ) -> None:
-    """Fill the force (n, 3), N, of the elements against deformation in a step from x0 to x1, (n, 3) m.
+    """Fill the force (n, 3), N, of the elements against deformation in a step from x0 to x1, (n, 3) m, and their stress.
 
-    Mesh and material are as in :func:`hyperelastic_kernels.element_stresses`; ``damping`` is alpha. The 12 parameters are both
-    ends of the step, mesh, material and the result.
+    Mesh and material are as in :func:`hyperelastic_kernels.element_stresses`; ``damping`` is alpha. ``stress`` (m, p, 6) Pa
+    becomes S: 00, 11, 22, 01, 02, 12, NaN in inverted elements. The 13 parameters are both ends of the step, mesh, material and
+    results.
     """
     work = np.empty((2, 3, 3))
     for i in range(force.shape[0]):
@@ -323,7 +326,9 @@ def step_forces(
         for p in range(weight.shape[1]):
             start = deformation_gradient(x0, elements, gradient, e, p)
             end = deformation_gradient(x1, elements, gradient, e, p)
-            P = point_stress(start, end, upright, law, constants, la, mu, pressure, damping, work)
+            P, S = point_stress(start, end, upright, law, constants, la, mu, pressure, damping, work)
+            for c in range(6):
+                stress[e, p, c] = S[c]
             for a in range(elements.shape[1]):
                 push = times_vector(P, shape_gradient(gradient, e, p, a))
                 for c in range(3):

@@ -28,6 +28,9 @@ from femsim.model.parts import Part
 from materials import Elastic
 from meshes.quadratic import EDGES
 
+#: Stress of the points where a step does not know it.
+NO_STRESS = np.empty((0, 1, 6))
+
 Load = Callable[[float], np.ndarray]
 
 
@@ -103,7 +106,8 @@ class SoftBody(BodyDefaults, ABC):
         self.node_mass = np.empty(n)
         self.internal_force = np.empty((n, 3))
         self.inverted_elements = 0
-        self._indefinite = 0
+        self._stands_in = False  # whether the last tangent is one that is surely definite in place of the derivative
+        self._step_stress = NO_STRESS
         self._energy = 0.0
         self._updated_at = np.full(self.n_q, np.nan)
         self._make_elements()
@@ -319,11 +323,12 @@ class SoftBody(BodyDefaults, ABC):
         self.update_elements(moved)
         force = self.internal_force
         x1 = (start.q + settings.dt * v_hat).reshape(-1, 3)
+        self._step_stress = self._stress_room if settings.conserving else NO_STRESS
         if settings.conserving:
             force = np.empty_like(force)
             x0 = start.q.reshape(-1, 3)
             damping = self._evenness.damping(settings) + self.elastic.rayleigh_beta / settings.dt
-            self._step_forces(x0, x1, damping, force)
+            self._step_forces(x0, x1, damping, force, self._step_stress)
         if self.branches is not None:
             force = force if settings.conserving else force.copy()
             self.branches.add_forces(moved.reshape(-1, 3), x1 if settings.conserving else None, force)
@@ -335,40 +340,45 @@ class SoftBody(BodyDefaults, ABC):
                 self._viscous_matrix() @ v_hat - self._mass_factor(implicit) * self._row_mass * v_hat
             )
 
-    def _step_forces(self, x0: np.ndarray, x1: np.ndarray, damping: float, force: np.ndarray) -> None:
-        """Fill the forces of an energy-momentum step, see :func:`momentum_kernels.step_forces`."""
-        step_forces(x0, x1, *self.point_elements(), damping, force)
+    def _step_forces(self, x0: np.ndarray, x1: np.ndarray, damping: float, force: np.ndarray, stress: np.ndarray) -> None:
+        """Fill forces and stresses of an energy-momentum step, see :func:`momentum_kernels.step_forces`."""
+        step_forces(x0, x1, *self.point_elements(), damping, force, stress)
+
+    @cached_property
+    def _stress_room(self) -> np.ndarray:
+        """Room for the stress of each point in an energy-momentum step, (m, p, 6)."""
+        return np.empty((*self.point_elements().weight.shape, 6))
 
     def tangent(self, settings: StepSettings, data: np.ndarray) -> None:
         """Fill M/(theta dt) + alpha M + theta dt K of the last residual + beta K of the start (energy-momentum: of the same)."""
-        self._linearise(settings, data, positive=False)
+        self._stands_in = self._linearise(settings, data, positive=False)
 
     def positive_tangent(self, settings: StepSettings, data: np.ndarray) -> bool:
-        """Fill the same with the stiffness of each element positive semidefinite; whether that is another one."""
-        other = self._indefinite > 0
-        self._linearise(settings, data, positive=True)
-        return other
+        """Fill the same with the stiffness of each element positive semidefinite; whether that was not filled already."""
+        before = self._stands_in
+        self._stands_in = self._linearise(settings, data, positive=True)
+        return self._stands_in and not before
 
-    def _linearise(self, settings: StepSettings, data: np.ndarray, *, positive: bool) -> None:
+    def _linearise(self, settings: StepSettings, data: np.ndarray, *, positive: bool) -> bool:
         implicit, beta = settings.theta * settings.dt, self.elastic.rayleigh_beta
         viscous = self._stiffness_factor(settings) - implicit + (beta if settings.conserving else 0.0)
         if not beta or settings.conserving:
-            self._indefinite = self._fill_tangent(implicit, viscous, self._mass_factor(implicit), data, positive=positive)
-            return
+            return self._fill_tangent(implicit, viscous, self._mass_factor(implicit), data, positive=positive)
         share = self._viscous_share(implicit)
         self._keep_viscous(settings)
         inertia = (1.0 - share) * self._mass_factor(implicit)
-        self._indefinite = self._fill_tangent(implicit, viscous, inertia, data, positive=positive)
+        stands_in = self._fill_tangent(implicit, viscous, inertia, data, positive=positive)
         data += share * self._viscous
+        return stands_in
 
-    def _fill_tangent(self, elastic: float, viscous: float, mass_factor: float, data: np.ndarray, *, positive: bool) -> int:
+    def _fill_tangent(self, elastic: float, viscous: float, mass_factor: float, data: np.ndarray, *, positive: bool) -> bool:
         """Fill the CSC entries of mass_factor M + elastic K + viscous K, the latter as strain is damped, at the last update.
 
-        Returns how many elements have an indefinite K; none where ``positive``.
+        Returns whether K is another one than it would be if not ``positive``.
         """
         stiffness = elastic + viscous
         self._fill_matrix(stiffness, mass_factor, data, self._branch_share(elastic, stiffness))
-        return 0
+        return False
 
     def row_rotations(self) -> np.ndarray:
         """Rotation of each node at the last update, the mean of those of its elements."""
