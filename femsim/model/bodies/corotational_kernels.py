@@ -22,6 +22,7 @@ from contact.compiled import njit
 from femsim.model.bodies.rotation_kernels import (
     Matrix,
     Quaternion,
+    Symmetric,
     Vector,
     add_to_diagonal,
     axial,
@@ -77,6 +78,25 @@ def put_packed_matrix(packed: np.ndarray, o: int, A: Matrix) -> None:
     packed[o + 6 * CHUNK] = A[6]
     packed[o + 7 * CHUNK] = A[7]
     packed[o + 8 * CHUNK] = A[8]
+
+
+@njit(cache=True, forceinline=True)
+def packed_symmetric(packed: np.ndarray, o: int) -> Symmetric:
+    """Read the symmetric matrix of a lane."""
+    return (
+        packed[o], packed[o + CHUNK], packed[o + 2 * CHUNK], packed[o + 3 * CHUNK], packed[o + 4 * CHUNK], packed[o + 5 * CHUNK]
+    )  # fmt: skip
+
+
+@njit(cache=True, forceinline=True)
+def put_packed_symmetric(packed: np.ndarray, o: int, C: Symmetric) -> None:
+    """Fill the symmetric matrix of a lane."""
+    packed[o] = C[0]
+    packed[o + CHUNK] = C[1]
+    packed[o + 2 * CHUNK] = C[2]
+    packed[o + 3 * CHUNK] = C[3]
+    packed[o + 4 * CHUNK] = C[4]
+    packed[o + 5 * CHUNK] = C[5]
 
 
 @njit(cache=True, forceinline=True)

@@ -13,7 +13,13 @@ import math
 import numpy as np
 
 from contact.compiled import njit
-from femsim.model.bodies.corotational_kernels import CHUNK, packed_matrix, put_packed_matrix
+from femsim.model.bodies.corotational_kernels import (
+    CHUNK,
+    packed_matrix,
+    packed_symmetric,
+    put_packed_matrix,
+    put_packed_symmetric,
+)
 from femsim.model.bodies.law_kernels import COROTATIONAL
 from femsim.model.bodies.momentum_kernels import GAUSS_POINT, GAUSS_WEIGHT, SMALL_CHANGE, TINY_CHANGE, point_stress
 from femsim.model.bodies.rotation_kernels import (
@@ -47,25 +53,6 @@ STEP_SCRATCH = 67 * CHUNK
 _ROOT_REACH, _ROOT_FOUND, _MOST_ROUNDS = 0.5, 1e-17, 12
 
 
-@njit(cache=True, forceinline=True)
-def _symmetric(packed: np.ndarray, o: int) -> Symmetric:
-    """Read the symmetric matrix of a lane."""
-    return (
-        packed[o], packed[o + CHUNK], packed[o + 2 * CHUNK], packed[o + 3 * CHUNK], packed[o + 4 * CHUNK], packed[o + 5 * CHUNK]
-    )  # fmt: skip
-
-
-@njit(cache=True, forceinline=True)
-def _put_symmetric(packed: np.ndarray, o: int, C: Symmetric) -> None:
-    """Fill the symmetric matrix of a lane."""
-    packed[o] = C[0]
-    packed[o + CHUNK] = C[1]
-    packed[o + 2 * CHUNK] = C[2]
-    packed[o + 3 * CHUNK] = C[3]
-    packed[o + 4 * CHUNK] = C[4]
-    packed[o + 5 * CHUNK] = C[5]
-
-
 @njit(cache=True, inner=True, error_model="numpy")
 def _begin_chunk(w: np.ndarray, gradient: np.ndarray, start: int) -> None:
     """Replace the edges at both ends of a chunk by F there; fill mean and change of C = F^T F, and which lanes suit."""
@@ -76,8 +63,8 @@ def _begin_chunk(w: np.ndarray, gradient: np.ndarray, start: int) -> None:
         put_packed_matrix(w, _END + k, end_at)
         before, after = gram(start_at), gram(end_at)
         gained = symmetric_minus(after, before)
-        _put_symmetric(w, _MIDDLE + k, symmetric_scaled(0.5, symmetric_plus(before, after)))
-        _put_symmetric(w, _GAINED + k, gained)
+        put_packed_symmetric(w, _MIDDLE + k, symmetric_scaled(0.5, symmetric_plus(before, after)))
+        put_packed_symmetric(w, _GAINED + k, gained)
         small = symmetric_square(gained) < SMALL_CHANGE * SMALL_CHANGE
         w[_SUITS + k] = 1.0 if (determinant(start_at) > 0.0) & (determinant(end_at) > 0.0) & small else 0.0
         w[_WORK + k] = 0.0
@@ -87,22 +74,25 @@ def _begin_chunk(w: np.ndarray, gradient: np.ndarray, start: int) -> None:
 def _find_roots(w: np.ndarray, offset: float, lanes: int) -> None:
     """Find the roots of C_a + ``offset`` dC and their inverses, over the root of ``_SIZE``; lanes out of reach do not suit."""
     for k in range(CHUNK):
-        C = symmetric_plus(_symmetric(w, _MIDDLE + k), symmetric_scaled(offset, _symmetric(w, _GAINED + k)))
+        C = symmetric_plus(packed_symmetric(w, _MIDDLE + k), symmetric_scaled(offset, packed_symmetric(w, _GAINED + k)))
         size = (C[0] + C[1] + C[2]) / 3.0
         w[_SIZE + k] = size
         root = symmetric_scaled(1.0 / size, C)
-        _put_symmetric(w, _ROOT + k, root)
-        _put_symmetric(w, _INVERSE + k, (1.0, 1.0, 1.0, 0.0, 0.0, 0.0))
-        _put_symmetric(w, _PRODUCT + k, root)
+        put_packed_symmetric(w, _ROOT + k, root)
+        put_packed_symmetric(w, _INVERSE + k, (1.0, 1.0, 1.0, 0.0, 0.0, 0.0))
+        put_packed_symmetric(w, _PRODUCT + k, root)
     for _ in range(_MOST_ROUNDS):
         for k in range(CHUNK):
-            P = _symmetric(w, _PRODUCT + k)
+            P = packed_symmetric(w, _PRODUCT + k)
             w[_LACKS + k] = symmetric_square(add_to_symmetric(P, -1.0))
             T = add_to_symmetric(symmetric_scaled(-0.5, P), 1.5)
-            root, inverse = commuting_product(_symmetric(w, _ROOT + k), T), commuting_product(T, _symmetric(w, _INVERSE + k))
-            _put_symmetric(w, _ROOT + k, root)
-            _put_symmetric(w, _INVERSE + k, inverse)
-            _put_symmetric(w, _PRODUCT + k, commuting_product(inverse, root))
+            root, inverse = (
+                commuting_product(packed_symmetric(w, _ROOT + k), T),
+                commuting_product(T, packed_symmetric(w, _INVERSE + k)),
+            )
+            put_packed_symmetric(w, _ROOT + k, root)
+            put_packed_symmetric(w, _INVERSE + k, inverse)
+            put_packed_symmetric(w, _PRODUCT + k, commuting_product(inverse, root))
         unfinished = 0
         for k in range(lanes):
             if not w[_LACKS + k] <= _ROOT_REACH:
@@ -122,7 +112,7 @@ def _root_stress(w: np.ndarray, k: int, la: float, mu: float) -> Symmetric:
     size = math.sqrt(w[_SIZE + k])
     length = size * (w[_ROOT + k] + w[_ROOT + CHUNK + k] + w[_ROOT + 2 * CHUNK + k])
     factor = (la * (length - 3.0) - 2.0 * mu) / size
-    return add_to_symmetric(symmetric_scaled(factor, _symmetric(w, _INVERSE + k)), 2.0 * mu)
+    return add_to_symmetric(symmetric_scaled(factor, packed_symmetric(w, _INVERSE + k)), 2.0 * mu)
 
 
 @njit(cache=True, inner=True, error_model="numpy")
@@ -131,9 +121,9 @@ def _take_stresses(w: np.ndarray, lame_lambda: np.ndarray, lame_mu: np.ndarray, 
     for k in range(CHUNK):
         S = _root_stress(w, k, lame_lambda[first + k], lame_mu[first + k])
         if middle:
-            _put_symmetric(w, _STRESS + k, S)
+            put_packed_symmetric(w, _STRESS + k, S)
         else:
-            beside = symmetric_product(symmetric_minus(S, _symmetric(w, _STRESS + k)), _symmetric(w, _GAINED + k))
+            beside = symmetric_product(symmetric_minus(S, packed_symmetric(w, _STRESS + k)), packed_symmetric(w, _GAINED + k))
             w[_WORK + k] += GAUSS_WEIGHT * beside
 
 
@@ -150,14 +140,14 @@ def _finish_chunk(
 ) -> None:
     """Fill S, with the quotient and the damping, and the forces V F_m S grad_a on corners 1 to 3."""
     for k in range(CHUNK):
-        gained = _symmetric(w, _GAINED + k)
+        gained = packed_symmetric(w, _GAINED + k)
         square = symmetric_square(gained)
         quotient = w[_WORK + k] / square
         quotient = quotient if square > TINY_CHANGE * TINY_CHANGE else 0.0
         la, mu = lame_lambda[first + k], lame_mu[first + k]
-        S = symmetric_plus(_symmetric(w, _STRESS + k), symmetric_scaled(quotient + damping * mu, gained))
+        S = symmetric_plus(packed_symmetric(w, _STRESS + k), symmetric_scaled(quotient + damping * mu, gained))
         S = add_to_symmetric(S, 0.5 * damping * la * (gained[0] + gained[1] + gained[2]))
-        _put_symmetric(w, _STRESS + k, S)
+        put_packed_symmetric(w, _STRESS + k, S)
         middle = scaled_matrix(0.5 * volume[first + k], plus(packed_matrix(w, _START + k), packed_matrix(w, _END + k)))
         P = times(middle, as_matrix(S))
         put_packed_matrix(w, _FORCE + k, times_transposed(packed_matrix(gradient, start + k), P))
@@ -213,7 +203,7 @@ def step_forces_in_chunks(
                 upright = determinant(start) > 0.0 and determinant(end) > 0.0
                 la, mu = lame_lambda[e], lame_mu[e]
                 P, S = point_stress(start, end, upright, COROTATIONAL, nothing, la, mu, 0.0, damping, work)
-                _put_symmetric(w, _STRESS + k, S)
+                put_packed_symmetric(w, _STRESS + k, S)
                 put_packed_matrix(
                     w, _FORCE + k, times_transposed(packed_matrix(gradient, 9 * first + k), scaled_matrix(volume[e], P))
                 )

@@ -38,6 +38,7 @@ from femsim.model.bodies.corotational_kernels import (
     CHUNK,
     packed_matrix,
     packed_quaternion,
+    packed_symmetric,
     place_diagonals,
     place_pair,
     put_packed_matrix,
@@ -91,12 +92,6 @@ def _outer(factor: float, a: Vector, b: Vector) -> Matrix:
     return x * b[0], x * b[1], x * b[2], y * b[0], y * b[1], y * b[2], z * b[0], z * b[1], z * b[2]
 
 
-@njit(cache=True, forceinline=True)
-def _symmetric(w: np.ndarray, o: int) -> Symmetric:
-    """Symmetric matrix of a lane at ``o``."""
-    return w[o], w[o + CHUNK], w[o + 2 * CHUNK], w[o + 3 * CHUNK], w[o + 4 * CHUNK], w[o + 5 * CHUNK]
-
-
 @njit(cache=True, forceinline=True, error_model="numpy")
 def _beyond(S: Symmetric, U: Symmetric, c: float, mu: float) -> Symmetric:
     """Stress of a step less 2 mu I - c U^-1; none where S is not known, or U all but singular."""
@@ -145,7 +140,7 @@ def _prepare(
         c = 2.0 * mu - la * trace
         c0, c1, c2 = z11 * z22 - e12 * e12, e01 * z22 + e02 * e12, e01 * e12 + e02 * z11
         det = z00 * c0 - e01 * c1 - e02 * c2
-        beyond = _beyond(_symmetric(w, _STRESS + k), (U[0], U[4], U[8], U[1], U[2], U[5]), c, mu)
+        beyond = _beyond(packed_symmetric(w, _STRESS + k), (U[0], U[4], U[8], U[1], U[2], U[5]), c, mu)
         put_packed_matrix(w, _PULL + k, scaled_matrix(elastic * v, times_transposed(times(G, as_matrix(beyond)), G)))
         w[_EVEN + k] = 2.0 * elastic * v * mu
         w[_BULK + k] = elastic * v * la
