@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -86,7 +86,7 @@ _MULTIGRID_SECOND = 3e-8
 _MAY_REFUSE = ("cond", "cond-newton")
 #: Above so many rows of contacts the exact solver is not asked: its W alone is 0.3 GB there, and Newton's method factorizes
 #: matrices as large. CANAL, which forms no W, takes its place.
-_DENSE_ROWS = 6000
+_DENSE_ROWS, _DENSE = 6000, ("exact", "last")
 #: Factor on the exact solver's own part where A is factorized without MKL.
 _SUPERLU = 15.0
 
@@ -95,6 +95,12 @@ _SUPERLU = 15.0
 _PICKS = ("", "banded", "canal", "few", "cond", "cond-newton", "exact", "fresh", "last")
 
 
+#: The one pick that never rests: its failure costs 1 to 2 ms, what goes on after it 2 to 15 (measured on a rope of 40 links that
+#: falls in a heap, where it fails at every twentieth problem).
+_TIRELESS = "banded"
+#: Rows of contacts for each of a rod, above which the exact solver is not the first that goes on after it: where links have more
+#: than one contact, forces are hardly unique, and it looks long for an answer.
+_FREE_SHARE = 0.5
 #: After a pick that does not converge these go on, in their order.
 _ORDERS = {
     "few": ("few", "canal", "cond-newton", "fresh", "last"), "canal": ("canal", "cond-newton", "fresh", "last"),
@@ -140,7 +146,7 @@ class _Rest:
         if picked == self.failed and first != picked:
             # what took its place failed as well: neither is better here
             return replace(self, left=self.left - 1 if answered == first and converged else 0)
-        if answered != first and converged:
+        if answered != first and converged and picked != _TIRELESS:
             length = self.length if picked == self.failed else _REST_LEAST
             return _Rest(picked, answered, length, min(2 * length, _REST_MOST))
         return _Rest() if picked == self.failed else self
@@ -259,9 +265,10 @@ class Auto(Told):
 
     COND is also for many contacts on large bodies; where Newton steps cost less than the iterations that it needs, as in piles
     and where a step is linearised anew, COND finished by Newton takes its place. Where the one that was picked does not converge,
-    others go on: COND finished by Newton after the banded solver and CANAL, CANAL again from nothing, then the exact solver, and
-    COND where that is the one that fails on many unknowns. A problem that one of them finds infeasible goes to no other. A pick
-    that failed where another converged rests: that one takes its place for the next problems that it would be picked for.
+    others go on: COND finished by Newton after CANAL, CANAL again from nothing, then the exact solver, and COND where that is the
+    one that fails on many unknowns; after the banded solver the exact one, or COND finished by Newton where links have many
+    contacts. A problem that one of them finds infeasible goes to no other. A pick that failed where another converged rests: that
+    one takes its place for the next problems that it would be picked for. The banded solver never rests: its failures are cheap.
 
     Compared are COND's iterations, 0.6 sqrt(kappa) for each decade of the tolerance (measured), times the entries of A and J, the
     exact solver's solves with the factors of A and dense work on the contacts that press or approach, and the Newton steps
@@ -352,15 +359,35 @@ class Auto(Told):
             self._kind = _kind_of(problem, warm_start)
         iterations = self._pace * _SHARES[self._kind] * self._expected_iterations(problem)
         rows = float(_pressing_rows(problem, warm_start))
-        anew = self._renewed * _ROW_SECOND * rows
-        solves = self._slow_factors * (_SOLVE_SECOND * self._share(problem) + anew) * problem.n**1.5
-        exact = solves + _SWEEP_SECOND * rows**2 + _NEWTON_SECOND * rows**3
+        exact = self._exact_seconds(problem, rows)
         cond = iterations * self._iteration_seconds(problem)
         if problem.n > _NEWTON_ROWS and self._newton_seconds(problem) < _CLEARLY * min(cond, exact):
             return "cond-newton"
         if cond >= _SHARES[self._kind] * exact:  # a good start spares the exact solver as much
             return "exact" if rows <= _DENSE_ROWS else "canal"
         return "cond"
+
+    def _exact_seconds(self, problem: ContactProblem, rows: float) -> float:
+        """Seconds that the exact solver should take, of so many rows of contacts that press or approach."""
+        anew = self._renewed * _ROW_SECOND * rows
+        solves = self._slow_factors * (_SOLVE_SECOND * self._share(problem) + anew) * problem.n**1.5
+        return float(solves + _SWEEP_SECOND * rows**2 + _NEWTON_SECOND * rows**3)
+
+    def _order(self, problem: ContactProblem, warm_start: WarmStart | None, picked: str, first: str) -> Iterator[str]:
+        """Give the one that is asked first for a problem, then those that go on after a pick, each once."""
+        dense = _fits_dense(problem, warm_start)
+        given = [first if dense or first not in _DENSE else "canal"]
+        yield given[0]
+        order = _ORDERS[picked]
+        if picked == "banded":
+            rows = float(_pressing_rows(problem, warm_start))
+            if rows <= _FREE_SHARE * problem.n and self._exact_seconds(problem, rows) < self._newton_seconds(problem):
+                order = ("exact", *order)
+        for name in order:
+            allowed = name if dense or name not in _DENSE else "canal"
+            if allowed not in given:
+                given.append(allowed)
+                yield allowed
 
     def _newton_seconds(self, problem: ContactProblem) -> float:
         """Seconds that COND finished by Newton should take.
@@ -450,12 +477,9 @@ class Auto(Told):
             # CANAL does not see it where contacts hold what A does not, and those that come after it look long for an answer
             raise NotPositiveError(NOT_POSITIVE)
         first = self._resting.replaced(picked)
-        order = (first, *(name for name in _ORDERS[picked] if name != first))
-        if not _fits_dense(problem, warm_start):
-            order = tuple(dict.fromkeys("canal" if name in ("exact", "last") else name for name in order))
         answers: dict[str, Solution] = {}
         start = warm_start
-        for name in order:
+        for name in self._order(problem, warm_start, picked, first):
             try:
                 solver: Solver = getattr(self, _PLACES[name])
                 found = answers[name] = solver.solve(problem, None if name == "fresh" else start)
