@@ -137,6 +137,39 @@ def by_sets(set_of: np.ndarray, chosen: np.ndarray, ptr: np.ndarray, members: np
 
 
 @njit(cache=True)
+def lay_rows(
+    indptr: np.ndarray,
+    indices: np.ndarray,
+    data: np.ndarray,
+    source: np.ndarray,
+    factor: np.ndarray,
+    more: np.ndarray,
+    out_indptr: np.ndarray,
+    out_indices: np.ndarray,
+    out_data: np.ndarray,
+) -> int:
+    """Fill a matrix whose row r is a row of another times ``factor``, then 1 at column ``more``; return its entries.
+
+    ``source`` (m,) and ``more`` (m,) are -1 where there is none; what is filled has room for what is in them. Columns of ``more``
+    lie behind those of the other matrix.
+    """
+    count = 0
+    out_indptr[0] = 0
+    for r in range(source.shape[0]):
+        if source[r] >= 0:
+            for k in range(indptr[source[r]], indptr[source[r] + 1]):
+                out_indices[count] = indices[k]
+                out_data[count] = factor[r] * data[k]
+                count += 1
+        if more[r] >= 0:
+            out_indices[count] = more[r]
+            out_data[count] = 1.0
+            count += 1
+        out_indptr[r + 1] = count
+    return count
+
+
+@njit(cache=True)
 def gather_rows(
     indptr: np.ndarray,
     indices: np.ndarray,

@@ -94,30 +94,30 @@ class Reduction:
             self._half, self._J, self._phi, self._friction = np.zeros(0), problem.J, problem.phi, problem.friction
             self._given_offset = rows.offset
             return problem.A, problem.b, problem.J, rows.G
-        entry = sp.csr_matrix((np.ones(ns), (soft, np.arange(ns))), shape=(rows.n_rows, ns))
-        own = sp.hstack([sp.diags(self._sense) @ rows.G, entry, sp.csr_matrix((rows.n_rows, nm))], format="csr")
-        of_motor = own[self._motors]
-        compliance = np.asarray(of_motor[:, :n].power(2) @ (1.0 / problem.diagonal))
+        N, more = n + ns + nm, 3 * len(self._soft)
+        entry = np.full(rows.n_rows, -1)
+        entry[soft] = n + np.arange(ns)
+        compliance = np.empty(rows.n_rows)
+        gather(rows.G.indptr, rows.G.indices, rows.G.data**2, 1.0 / problem.diagonal, compliance)
         self._half = 0.5 * (rows.high[self._motors] - rows.low[self._motors])
-        A = sp.block_diag([problem.A, sp.diags(1.0 / rows.softness[soft]), sp.diags(1.0 / compliance)], format="csc")
-        b = np.concatenate([problem.b + rows.G.T @ self._shift, np.zeros(ns), -self._half])
+        matrix, giving = self._of_soft_contacts(N)
+        A = _with_diagonal(problem.A, np.concatenate([1.0 / rows.softness[soft], 1.0 / compliance[self._motors], matrix]))
+        b = np.concatenate([problem.b + times_transposed(rows.G, self._shift), np.zeros(ns), -self._half, np.zeros(more)])
         offset = self._sense * (rows.offset + rows.softness * self._shift)
-        J = sp.hstack([problem.J, sp.csr_matrix((3 * nc, ns + nm))], format="csr")
-        nl, more = len(self._limits), 3 * len(self._soft)
-        normal = sp.csr_matrix((np.ones(nm), (np.arange(nm), n + ns + np.arange(nm))), shape=(nm, n + ns + nm))
-        stacked = sp.vstack([own[self._limits], normal, of_motor], format="coo")
-        # rows of the stack: normals of limits, then normals and tangents of motors
-        place = np.concatenate([3 * np.arange(nl), 3 * (nl + np.arange(nm)), 3 * (nl + np.arange(nm)) + 1])
-        extra = sp.csr_matrix((stacked.data, (place[stacked.row], stacked.col)), shape=(3 * (nl + nm), n + ns + nm))
-        E = own[self._equal]
-        if more:
-            matrix, giving = self._of_soft_contacts()
-            A, b = sp.block_diag([A, matrix], format="csc"), np.concatenate([b, np.zeros(more)])
-            J, extra, E = (
-                sp.hstack([J, giving], format="csr"),
-                *(sp.hstack([part, sp.csr_matrix((part.shape[0], more))], format="csr") for part in (extra, E)),
-            )
-        self._J = sp.vstack([J, extra], format="csr")
+        nl = len(self._limits)
+        # normals of limits, then normals and tangents of motors
+        source, columns = np.full((nl + nm, 3), -1), np.full((nl + nm, 3), -1)
+        source[:nl, 0], columns[:nl, 0] = self._limits, entry[self._limits]
+        columns[nl:, 0] = n + ns + np.arange(nm)
+        source[nl:, 1], columns[nl:, 1] = self._motors, entry[self._motors]
+        everyone = np.arange(3 * nc)
+        contacts = problem.J if not more else _laid(problem.J, everyone, np.ones(3 * nc), giving, N + more)
+        own = _laid(rows.G, source.ravel(), self._sense[source.ravel()], columns.ravel(), N + more)
+        self._J = compressed_rows(
+            np.concatenate([contacts.indptr, contacts.indptr[-1] + own.indptr[1:]]),
+            np.concatenate([contacts.indices, own.indices]), np.concatenate([contacts.data, own.data]), N + more,
+        )  # fmt: skip
+        E = _laid(rows.G, self._equal, self._sense[self._equal], entry[self._equal], N + more)
         phi = np.zeros((nl + nm, 3))
         phi[:nl, 0], phi[nl:, 1] = offset[self._limits], offset[self._motors]
         self._phi = np.vstack([problem.phi, phi])
@@ -127,20 +127,19 @@ class Reduction:
         self._given_offset = offset[self._equal]
         return A, b, self._J, E
 
-    def _of_soft_contacts(self) -> tuple[sp.dia_matrix, sp.csr_matrix]:
-        """Matrix of the unknowns of soft contacts, three each, and what they add to the velocities of contacts, (3 nc, 3 k).
+    def _of_soft_contacts(self, N: int) -> tuple[np.ndarray, np.ndarray]:
+        """Diagonal of the unknowns of soft contacts, (3 k,), from N on; and which of them each row of J gives way to, or -1.
 
         Where a soft contact is hard in one direction, nothing acts on the unknown of that direction, which stays zero.
         """
-        assert self.problem.softness is not None
+        given = np.full(3 * self.problem.n_contacts, -1)
+        if self.problem.softness is None:
+            return np.zeros(0), given
         own = self.problem.softness[self._soft]
         gives = own > 0
-        matrix = sp.diags(1.0 / np.where(gives, own, own.max(axis=1)[:, None]).ravel())
         place = (3 * self._soft[:, None] + np.arange(3))[gives]
-        giving = sp.csr_matrix(
-            (np.ones(len(place)), (place, np.flatnonzero(gives))), shape=(3 * self.problem.n_contacts, own.size)
-        )
-        return matrix, giving
+        given[place] = N + np.flatnonzero(gives)
+        return 1.0 / np.where(gives, own, own.max(axis=1)[:, None]).ravel(), given
 
     def _equalities(self) -> Equalities | None:
         """Eliminate the equalities; None where there are none."""
@@ -314,6 +313,28 @@ class Reduction:
             _, b, J, _ = self._extended
             forces[self._equal] = self._joined.forces(self._times(x) - b - times_transposed(J, lam.ravel()))
         return x[:n], lam[:nc], forces
+
+
+def _with_diagonal(A: sp.csc_matrix, more: np.ndarray) -> sp.csc_matrix:
+    """Return A and, behind it, a diagonal (k,)."""
+    if not A.has_sorted_indices:
+        A = A.sorted_indices()
+    own = np.arange(len(more), dtype=A.indices.dtype)
+    return compressed_columns(
+        np.concatenate([A.indptr, A.indptr[-1] + 1 + own]), np.concatenate([A.indices, A.shape[0] + own]),
+        np.concatenate([A.data, more]), A.shape[0] + len(more),
+    )  # fmt: skip
+
+
+def _laid(G: sp.csr_matrix, source: np.ndarray, factor: np.ndarray, more: np.ndarray, n: int) -> sp.csr_matrix:
+    """Matrix (m, n) by :func:`contact.equality_kernels.lay_rows`."""
+    if not G.has_sorted_indices:
+        G = G.sorted_indices()
+    lengths = np.append(np.diff(G.indptr), 0)
+    room = int(lengths[source].sum()) + int(np.count_nonzero(more >= 0))
+    indptr, indices, data = np.empty(len(source) + 1, np.int32), np.empty(room, np.int32), np.empty(room)
+    kernels.lay_rows(G.indptr, G.indices, G.data, source, factor, more, indptr, indices, data)
+    return compressed_rows(indptr, indices, data, n)
 
 
 @lru_cache(maxsize=16)

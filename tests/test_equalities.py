@@ -137,3 +137,23 @@ def test_a_matrix_that_is_not_positive_definite_is_not_answered(solver: str) -> 
         wrong[4, 3] = wrong[3, 4] = 0.0
         with pytest.raises(ContactError, match="not positive definite"):
             make_solver(solver).solve(replace(problem, A=sp.csc_matrix(wrong)))
+
+
+def test_rows_are_laid_with_their_factors_and_one_entry_more() -> None:
+    rng = np.random.default_rng(5)
+    G = sp.random_array((6, 9), density=0.4, random_state=rng, format="csr")
+    G.sort_indices()
+    source, factor = np.array([4, -1, 0, 0, -1, 5]), np.array([2.0, 7.0, -1.0, 0.5, 1.0, 1.0])
+    more = np.array([10, 9, -1, 11, -1, 9])
+    indptr, indices, data = np.full(7, -5), np.full(60, -5), np.full(60, np.nan)
+    count = kernels.lay_rows(G.indptr, G.indices, G.data, source, factor, more, indptr, indices, data)
+    expected = np.zeros((6, 12))
+    for r in range(6):
+        if source[r] >= 0:
+            expected[r, :9] = factor[r] * G.toarray()[source[r]]
+        if more[r] >= 0:
+            expected[r, more[r]] = 1.0
+    laid = sp.csr_array((data[:count], indices[:count], indptr), shape=(6, 12))
+    laid.check_format()
+    assert laid.has_sorted_indices
+    np.testing.assert_array_equal(laid.toarray(), expected)

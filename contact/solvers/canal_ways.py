@@ -10,6 +10,7 @@ import scipy.sparse as sp
 
 from contact.errors import ContactError
 from contact.linear import Backend, make_factorization
+from contact.metrics import contact_velocity
 from contact.problem import ContactProblem, Group, force_scales
 from contact.solvers import canal_kernels as kernels, primal_kernels
 from contact.solvers.augmented import LINE_SEARCH, ROUNDING, ConvexNewton, Inner, InnerFound, Surrogate
@@ -187,14 +188,14 @@ class DenseBase(Base):
         problem = self.problem
         factor, bad = sl.lapack.dpotrf(self._A, lower=1)
         if not bad:
-            know(judge, problem, sl.lapack.dpotrs(factor, np.column_stack([problem.b, self._J.T]), lower=1)[0], self._J)
+            half = sl.lapack.dtrtrs(factor, self._J.T, lower=1)[0]
+            know(judge, problem, sl.lapack.dpotrs(factor, problem.b, lower=1)[0], np.einsum("ij,ij->j", half, half))
 
 
-def know(judge: Judge, problem: ContactProblem, columns: np.ndarray, J: np.ndarray) -> None:
-    """Tell a judge the diagonal of W and the speed without contact forces, from A^-1 b and A^-1 J^T, (n, 1 + 3nc)."""
-    diagonal = np.einsum("ij,ji->i", J, columns[:, 1:]).reshape(-1, 3)
-    q = (J @ columns[:, 0]).reshape(-1, 3) + problem.phi
-    judge.know(force_scales(diagonal), float(np.abs(q[q[:, 0] < 0]).max(initial=0.0)))
+def know(judge: Judge, problem: ContactProblem, free: np.ndarray, diagonal: np.ndarray) -> None:
+    """Tell a judge the diagonal of W, (3 nc,), and the speed without contact forces, from A^-1 b, (n,)."""
+    q = contact_velocity(problem, free)
+    judge.know(force_scales(diagonal.reshape(-1, 3)), float(np.abs(q[q[:, 0] < 0]).max(initial=0.0)))
 
 
 class PatchBase(DenseBase):
@@ -235,8 +236,8 @@ class PatchBase(DenseBase):
 
     def tell(self, judge: Judge) -> None:
         """Tell the judge of the diagonal of W, of which the compliance of the patch is the middle."""
-        columns = np.column_stack([self._free, self._factorization.compliance @ self._J.T])
-        know(judge, self.problem, columns, self._J)
+        columns = self._factorization.compliance @ self._J.T
+        know(judge, self.problem, self._free, np.einsum("ij,ji->i", self._J, columns))
 
 
 class SparseBase(Base):

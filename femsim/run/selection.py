@@ -96,9 +96,12 @@ class Selection:
     def wrench(self, c: StepContacts) -> np.ndarray:
         """Force and torque (6,) that the selected contacts exert on the part, about its reference."""
         shares = self.shares(c)
+        if not shares.any():
+            return np.zeros(6)
         force = np.concatenate([shares[:, :1] * c.force, -shares[:, 1:] * c.force])
         arm = np.concatenate([c.position, c.opposite]) - c.reference[self.part]
-        return np.concatenate([force.sum(axis=0), np.cross(arm, force).sum(axis=0)])
+        moments = arm.T @ force  # their skew part is the torque
+        return np.concatenate([force.sum(axis=0), (moments - moments.T)[[1, 2, 0], [2, 0, 1]]])
 
 
 class GapSearch:

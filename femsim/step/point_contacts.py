@@ -10,7 +10,7 @@ import numpy as np
 from contact import Detector, PlacedShape, PointContacts, first_points
 from contact.compiled import Fixed
 from contact.metrics import norm
-from femsim.base.rotations import quaternion_from_vector, quaternion_to_matrix
+from femsim.base.rotations import cross_matrix, quaternion_from_vector, quaternion_to_matrix
 from femsim.model.contact_rules import ContactRules
 from femsim.model.parts import Part
 from femsim.step import point_pairs_kernels as pair_kernels, point_rows_kernels as kernels
@@ -298,7 +298,9 @@ class PointFamily:
         if not (self._system.prescribes and given.v.any()):
             return
         c: PointContacts = found.contacts
-        for k, row in enumerate(self._places.row):
+        sides = (self.point_part[c.point[keep]], 1.0), (self.shape_part[c.shape[keep]], -1.0)
+        for k in np.unique(np.concatenate([side for side, _ in sides])):
+            row = self._places.row[k]
             turn = given.v[row + 3 : row + 6]
             if row < 0 or not (given.prescribed[row + 3] and turn.any()):
                 continue
@@ -307,8 +309,8 @@ class PointFamily:
                 way = half - half.T
             else:
                 way = quaternion_to_matrix(quaternion_from_vector(given.dt * turn)) - np.eye(3)
-            bend = way / given.dt - np.cross(np.eye(3), turn)
-            for side, sign in ((self.point_part[c.point[keep]], 1.0), (self.shape_part[c.shape[keep]], -1.0)):
+            bend = way / given.dt - cross_matrix(turn)
+            for side, sign in sides:
                 own = keep[side == k]
                 lever = (c.position[own] - found.placed.origin[k]) @ bend.T
                 phi[side == k] += sign * np.einsum("mij,mj->mi", c.frame[own], lever)
