@@ -11,6 +11,8 @@ from small_blocks import soft_block
 
 from contact import ContactError, ContactProblem
 from contact.linear import Backend
+from contact.solvers import multigrid
+from contact.solvers.augmented import AugmentedLagrangian
 from contact.solvers.cond_newton import CondNewton, CondNewtonOptions
 from contact.solvers.definite import Definite
 
@@ -75,3 +77,25 @@ def test_an_answer_for_a_matrix_that_is_not_positive_definite_is_refused(
     monkeypatch.setattr(Definite, "says", lambda self, A: True)  # it is this that refuses: dynamics and contact law hold
     found = solver.solve(problem)
     assert found.converged and found.details["way"] == ("dense" if divisions == 2 else "sparse")
+
+
+@pytest.mark.parametrize("way", ["dense", "sparse", "multigrid"])
+def test_the_long_search_does_not_begin_for_a_matrix_that_is_not_positive_definite(
+    way: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It found nothing in 509 factorizations, for 20 s, where factors break down after 5 ms."""
+    monkeypatch.setattr(multigrid, "_LEAST_ROWS", 0 if way == "multigrid" else 10**6)
+    problem = soft_block(1e5, 2 if way == "dense" else 5)
+    A = problem.A - 0.5 * sp.diags(problem.diagonal)
+    assert np.linalg.eigvalsh(A.toarray())[0] < 0.0
+    solver, begun = CondNewton(), []
+    advance = AugmentedLagrangian.advance
+    monkeypatch.setattr(AugmentedLagrangian, "advance", lambda self, residual: begun.append(1) or advance(self, residual))
+    with pytest.raises(ContactError, match="A is not positive definite"):
+        solver.solve(replace(problem, A=sp.csc_matrix(A)))
+    assert not begun
+    # one that is takes as long as it needs, and is asked once
+    asked: list[int] = []
+    says = Definite.says
+    monkeypatch.setattr(Definite, "says", lambda self, matrix: asked.append(1) or says(self, matrix))
+    assert CondNewton().solve(problem).converged and len(asked) <= 1

@@ -51,6 +51,9 @@ _FORCED, _CURVED, _BELOW = 1e-2, 0.04, 0.1
 _FORCED_OLDER, _NEARLY_OLDER = 1e-3, 10.0
 #: A cycle has gained where it leaves at most this part of the residual; this many in vain hand over to the augmented Lagrangian.
 _GAINED, _VAIN_CYCLES = 0.1, 3
+#: Rows up to which factors of A are made before that even where multigrid does without, to see whether A is definite: the
+#: augmented Lagrangian needs those of larger matrices, and looks for seconds where there is nothing to find.
+_ASKED_ROWS = 100_000
 #: Newton's method takes over from the augmented Lagrangian below this residual; it restarts its acceleration when that doubles.
 _NEAR, _WORSE = 1e-2, 2.0
 #: The true residual of alternating steps is asked for after so many turns, and earlier where their gap says that it is below so
@@ -156,19 +159,20 @@ class CondNewton(Told):
         Raises
         ------
         ContactError
-            A is not positive definite, though it has an answer that holds dynamics and contact law. Not asked where multigrid
-            solves the Newton systems: factors of A are what it spares.
+            A is not positive definite: asked where a cycle was in vain, and of an answer that holds dynamics and contact law.
+            Where multigrid solves the Newton systems only before the augmented Lagrangian: factors of A are what it spares.
         """
-        search = _Search(problem, warm_start, self.options, self._cond, self._newton, self._alternation, self._phase)
+        search = _Search(
+            problem, warm_start, self.options, self._cond, self._newton, self._alternation, self._definite, self._phase
+        )
         judge = Judge(problem, self.options.tolerance)
         drive(search, judge, self.options.max_iterations)
         self._phase = search.next_phase(self._phase)
         states = np.bincount(search.states(), minlength=3).tolist()
         details = {**search.counts, **search.spent(), "states": states, "way": self._newton.way.name}
         solution = judge.solution(search.timings, details)
-        unknown = not search.is_definite and self._newton.way.name != "multigrid"
-        if solution.converged and unknown and not self._definite.says(problem.A):
-            raise NotPositiveError(NOT_POSITIVE)
+        if solution.converged:
+            search.ask()
         return solution
 
     def solve_local(self, problem: LocalProblem, warm_start: WarmStart | None = None) -> Solution:
@@ -197,6 +201,7 @@ class _Search:
         cond: Cond,
         newton: PrimalNewton,
         alternation: Alternation | None,
+        definite: Definite,
         phase: int,
     ) -> None:
         self.problem, self._options, self._cond, self._newton = problem, options, cond, newton
@@ -207,7 +212,7 @@ class _Search:
         if warm_start is not None:
             self.v, self.lam = np.array(warm_start.v, dtype=np.float64), np.array(warm_start.lam, dtype=np.float64).reshape(nc, 3)
         newton.take(self.law)
-        self._alternation = alternation
+        self._alternation, self._definite, self._asked = alternation, definite, False
         #: whether alternating steps lead on
         self._alternates = alternation is not None and newton.way is newton.sparse and alternating.serves(problem)
         self._turns: Turns | None = None
@@ -235,10 +240,16 @@ class _Search:
     def answer(self) -> tuple[np.ndarray, np.ndarray]:
         return self.v, self.lam
 
-    @property
-    def is_definite(self) -> bool:
-        """Whether A is known to be positive definite, by the factors that alternating steps begin with."""
-        return self._turns is not None and self._turns.is_definite
+    def ask(self, *, spare: bool = True) -> None:
+        """Raise NotPositiveError where A is not positive definite; alternating steps begin with factors that say so.
+
+        ``spare`` where the answer is not worth factors that multigrid does without.
+        """
+        known = self._asked or (self._turns is not None and self._turns.is_definite)
+        if not known and not (spare and self._newton.way.name == "multigrid"):
+            if not self._definite.says(self.problem.A):
+                raise NotPositiveError(NOT_POSITIVE)
+            self._asked = True
 
     def states(self) -> np.ndarray:
         """States of the contacts at the answer, (nc,) int8."""
@@ -271,6 +282,8 @@ class _Search:
                 self._cycle(aim)
             if self.worst <= aim:
                 break
+            if self._vain:
+                self.ask()
             self.over = self.over or self._rounding_bars(aim)
         return self.rows[first:]
 
@@ -382,6 +395,7 @@ class _Search:
     def _augmented(self, aim: float) -> None:
         """Outer iterations of the augmented Lagrangian from the best pair, and Newton steps where its states settle."""
         started, newton = time.perf_counter(), self._newton
+        self.ask(spare=self.problem.n > _ASKED_ROWS)
         outer = AugmentedLagrangian(newton, self.v, to_isotropic(self.problem, self.lam))
         residual, least, since = self.worst, np.inf, 0
         while len(self.rows) < self._end and self.worst > aim:
