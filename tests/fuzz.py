@@ -357,13 +357,14 @@ def _peak() -> int:
 
 def report(tally: Tally, seed: int) -> str:
     """Write a tally as a page."""
-    names = ["read", "refused", "refused by the child's limits", "failed"]
-    rows = [
-        f"| {kind} | {sum(ended.values())} | " + " | ".join(str(ended[name]) for name in names) + " |"
-        for kind, ended in sorted(tally.ended.items())
-    ]
-    total: Counter[str] = sum(tally.ended.values(), Counter())
-    rows.append(f"| all | {tally.inputs} | " + " | ".join(str(total[name]) for name in names) + " |")
+    names = ["read", "refused", "read by itself", "refused by itself", "failed"]
+
+    def row(kind: str, inputs: int, ended: Counter[str]) -> str:
+        found = (ended[name.replace("by itself", "by the child's limits")] for name in names)
+        return f"| {kind} | {inputs} | " + " | ".join(map(str, found)) + " |"
+
+    rows = [row(kind, sum(ended.values()), ended) for kind, ended in sorted(tally.ended.items())]
+    rows.append(row("all", tally.inputs, sum(tally.ended.values(), Counter())))
     failures = "\n".join(f"- {text}" for text in tally.failures[:50]) or "None."
     stopped = ", ".join(f"{count} of {name}" for name, count in tally.stopped.most_common()) or "none"
     return f"""# Readers under fuzzing
@@ -375,13 +376,13 @@ files, numbers replaced by extreme ones, values of JSON files by those of anothe
 user's file is.
 
 A failure is an error that is no sentence, an accepted value that is not finite, more than {SECONDS:.0f} s of processor time, or
-more memory than {TIMES_FILE} times the file and {BYTES / 1e6:.0f} MB. "By the child's limits" are those that the library below
-would not have ended: the child that reads was stopped, and the file was refused with a sentence. The process that asked took at
-most {tally.slowest:.2f} s of processor time and {tally.most_memory / 1e6:.0f} MB for one of them. By the file that they were
-made from: {stopped}.
+more memory than {TIMES_FILE} times the file and {BYTES / 1e6:.0f} MB. "By itself" are those that took more than
+{QUICK:g} s among others: each is read again in a process of its own, as a user's file is, by a child with limits; where the child
+is stopped, the file is refused with a sentence. The process that asked took at most {tally.slowest:.2f} s of processor time and
+{tally.most_memory / 1e6:.0f} MB for one of them. By the file that they were made from: {stopped}.
 
 | reader | inputs | {" | ".join(names)} |
-|---|---|---|---|---|---|
+|---|---|---|---|---|---|---|
 {chr(10).join(rows)}
 
 Failures: {len(tally.failures)}
