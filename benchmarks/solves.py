@@ -55,7 +55,10 @@ class Timed:
         self.once, self.rows = once, list[tuple[float, ...]]()
 
     def step(self) -> None:
-        """Take one, in halves where it must be; its rows have no numbers where one linearisation leads nowhere."""
+        """Take one, in halves where it must be; from where one linearisation leads nowhere on there are no numbers."""
+        if self.rows and np.isnan(self.rows[-1][0]):
+            self.rows.append(self.rows[-1])
+            return
         solving, started = self.stepper.timings["solve"], time.thread_time()
         try:
             report = take_step(self.stepper, MAX_HALVINGS)

@@ -347,7 +347,7 @@ def _by_door(all_seeds: list[Seed], seed: int, number: int, folder: Path, tally:
     if how not in ("read", "refused"):
         tally.failures.append(f"input {number} of seed {seed} ({first.kind}, {first.name}): {how}")
     tally.stopped[first.name] += 1
-    tally.add(first.kind, f"{how} by the child's limits" if how in ("read", "refused") else "failed")
+    tally.add(first.kind, f"{how} by itself" if how in ("read", "refused") else "failed")
 
 
 def _peak() -> int:
@@ -358,13 +358,12 @@ def _peak() -> int:
 def report(tally: Tally, seed: int) -> str:
     """Write a tally as a page."""
     names = ["read", "refused", "read by itself", "refused by itself", "failed"]
-
-    def row(kind: str, inputs: int, ended: Counter[str]) -> str:
-        found = (ended[name.replace("by itself", "by the child's limits")] for name in names)
-        return f"| {kind} | {inputs} | " + " | ".join(map(str, found)) + " |"
-
-    rows = [row(kind, sum(ended.values()), ended) for kind, ended in sorted(tally.ended.items())]
-    rows.append(row("all", tally.inputs, sum(tally.ended.values(), Counter())))
+    rows = [
+        f"| {kind} | {sum(ended.values())} | " + " | ".join(str(ended[name]) for name in names) + " |"
+        for kind, ended in sorted(tally.ended.items())
+    ]
+    total: Counter[str] = sum(tally.ended.values(), Counter())
+    rows.append(f"| all | {tally.inputs} | " + " | ".join(str(total[name]) for name in names) + " |")
     failures = "\n".join(f"- {text}" for text in tally.failures[:50]) or "None."
     stopped = ", ".join(f"{count} of {name}" for name, count in tally.stopped.most_common()) or "none"
     return f"""# Readers under fuzzing

@@ -78,4 +78,4 @@ def test_a_failure_is_seen(reader: Any, words: str, monkeypatch: pytest.MonkeyPa
     if words:
         assert len(tally.failures) == 2 and all(words in text for text in tally.failures), tally.failures
     else:
-        assert not tally.failures and tally.ended["json"] == {"refused by the child's limits": 2}
+        assert not tally.failures and tally.ended["json"] == {"refused by itself": 2}

@@ -96,7 +96,7 @@ _PICKS = ("", "banded", "canal", "few", "cond", "cond-newton", "exact", "fresh",
 
 
 #: The one pick that never rests: its failure costs 1 to 2 ms, what goes on after it 2 to 15 (measured on a rope of 40 links that
-#: falls in a heap, where it fails at every twentieth problem).
+#: falls in a heap, where it fails at one problem in fifteen).
 _TIRELESS = "banded"
 #: Rows of contacts for each of a rod, above which the exact solver is not the first that goes on after it: where links have more
 #: than one contact, forces are hardly unique, and it looks long for an answer.
