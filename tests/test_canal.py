@@ -21,9 +21,10 @@ from contact import ContactError, ContactProblem, Group, LocalProblem, WarmStart
 from contact.cone import project_strict
 from contact.errors import NotApplicableError
 from contact.metrics import residuals
+from contact.problem import force_scales
 from contact.solvers import augmented_kernels, canal, canal_kernels as kernels
 from contact.solvers.augmented import AugmentedLagrangian, ConvexNewton, Surrogate
-from contact.solvers.canal_ways import CholeskyWay, CompiledNewton, DenseBase, columns_of
+from contact.solvers.canal_ways import CholeskyWay, CompiledNewton, DenseBase, PatchBase, columns_of
 from contact.solvers.strict_newton import StrictNewton, _dogleg_point
 
 WAYS = ("dense", "patch", "sparse")
@@ -116,6 +117,26 @@ def test_the_kernel_serves_few_rows_and_bodies_whose_contacts_have_few_columns()
     by_kernel, by_lapack = (make_solver("canal", tolerance=1e-10).solve(problem) for problem in (bodies, full))
     assert by_kernel.converged and by_lapack.converged
     np.testing.assert_allclose(by_kernel.v, by_lapack.v, atol=1e-6 * np.abs(by_kernel.v).max())
+
+
+@pytest.mark.parametrize("way", ["dense", "patch"])
+def test_the_judge_is_told_the_diagonal_of_w_and_the_speed_without_forces(way: str) -> None:
+    """The yardstick takes its scale from them."""
+    problem = soft_block(1e5, 4)
+    told: list[tuple[np.ndarray, float]] = []
+
+    class Told:
+        def know(self, rho: np.ndarray, speed: float) -> None:
+            told.append((rho, speed))
+
+    base = DenseBase(problem) if way == "dense" else PatchBase(problem, "auto", 1)
+    base.tell(Told())  # type: ignore[arg-type]
+    A, J = problem.A.toarray(), problem.J.toarray()
+    W = J @ np.linalg.solve(A, J.T)
+    u = (J @ np.linalg.solve(A, problem.b)).reshape(-1, 3) + problem.phi
+    [(rho, speed)] = told
+    np.testing.assert_allclose(rho, force_scales(np.diag(W).reshape(-1, 3)), rtol=1e-9)
+    assert speed == pytest.approx(float(np.abs(u[u[:, 0] < 0]).max()), rel=1e-9) and speed > 0.0
 
 
 def test_a_matrix_that_is_not_positive_definite_is_a_failure_of_the_kernel() -> None:
