@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -345,6 +346,16 @@ def test_the_command_is_installed() -> None:
         pytest.skip("femsim is not installed in the environment of this Python (./go setup does it)")
     done = subprocess.run([str(script), "run", "nothing.py"], capture_output=True, text=True, timeout=60, check=False)
     assert_sentence(done.returncode, done.stdout, done.stderr, "'nothing.py' does not exist")
+
+
+def test_times_of_solvers_are_those_of_one_thread(tmp_path: Path) -> None:
+    """The command says so before numpy loads its threads, which it must not do by itself."""
+    environment = {name: value for name, value in ENVIRONMENT.items() if not name.endswith("_NUM_THREADS")}
+    problem = ROOT / "data" / "problems" / "ball_on_floor.hdf5"
+    words = ["bench", str(problem), "--solvers", "exact", "--out", "bench", "--quiet"]
+    done = subprocess.run([*COMMAND, *words], env=environment, cwd=tmp_path, capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert json.loads((tmp_path / "bench" / "bench.json").read_text("utf-8"))["machine"]["threads"] == "1"
 
 
 def test_ctrl_c_ends_a_run_with_130_and_readable_results(tmp_path: Path) -> None:

@@ -13,8 +13,6 @@ from typing import Any, Literal, Union, get_args, get_origin
 
 import numpy as np
 
-#: Errors of Python itself, by which a function fails that was given something it cannot use.
-OF_PYTHON = frozenset((TypeError, ValueError, AttributeError, IndexError, KeyError))
 _IN_WORDS: Mapping[Any, str] = {
     float: "a number", int: "a whole number", str: "a text", bool: "True or False", NoneType: "None", Path: "a path",
     np.ndarray: "an array of numbers",

@@ -10,12 +10,12 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ParamSpec, TypeVar
 
-from femsim.base.arguments import OF_PYTHON, wrong_argument
-
 _Given = ParamSpec("_Given")
 _Returned = TypeVar("_Returned")
 _Class = TypeVar("_Class", bound=type)
 _Value = TypeVar("_Value")
+#: Errors of Python itself, by which a function fails that was given something it cannot use.
+OF_PYTHON = frozenset((TypeError, ValueError, AttributeError, IndexError, KeyError))
 #: Sizes of units that are written behind numbers by mistake, in SI units.
 _SIZES = {
     "s": 1.0, "ms": 1e-3, "us": 1e-6, "min": 60.0, "m": 1.0, "cm": 1e-2, "mm": 1e-3, "um": 1e-6, "N": 1.0, "mN": 1e-3, "kN": 1e3,
@@ -107,16 +107,23 @@ def naming_parameters(function: Callable[_Given, _Returned], *, at_once: bool = 
         if not allowed.issuperset(kwargs):
             wrong = next(name for name in kwargs if name not in allowed)
             raise TypeError(f"{called(args)}() has no parameter {wrong!r}{did_you_mean(wrong, known)}")
-        if at_once and (said := wrong_argument(function, args, kwargs, simple=True)):
+        if at_once and (said := _wrong_argument(function, args, kwargs, simple=True)):
             raise InputError(f"{called(args)}: {said}")
         try:
             return function(*args, **kwargs)
         except Exception as error:
-            if type(error) in OF_PYTHON and (said := wrong_argument(function, args, kwargs)):
+            if type(error) in OF_PYTHON and (said := _wrong_argument(function, args, kwargs)):
                 raise InputError(f"{called(args)}: {said}") from error
             raise
 
     return named
+
+
+def _wrong_argument(function: Callable[..., Any], args: Any, kwargs: Mapping[str, Any], *, simple: bool = False) -> str | None:
+    """Say what :func:`femsim.base.arguments.wrong_argument` does, which needs numpy; the command line begins without it."""
+    from femsim.base.arguments import wrong_argument
+
+    return wrong_argument(function, args, kwargs, simple=simple)
 
 
 def naming_all_parameters(kind: _Class, *, at_once: bool = False) -> _Class:
