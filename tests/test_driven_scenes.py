@@ -210,3 +210,50 @@ def test_a_hand_puts_a_bowl_on_a_plate() -> None:
     bowl = run.markers["bowl"].position
     np.testing.assert_allclose(bowl[-1, :2], [0.40, 0.05], atol=2e-3)
     assert bowl[-1, 2] - bowl[0, 2] == pytest.approx(0.006, abs=1e-5)  # thickness of the plate
+
+
+# ---------------------------------------------------------------------- tasks of an arm with compliant joints
+
+
+def test_an_arm_screws_a_nut_onto_a_bolt() -> None:
+    """It leans on one side of its flanks: they push it aside by tan 30 degrees of its load, and brake it as a screw is braked."""
+    run = fs.simulate(fs.load_scene("arm_screws_nut"))
+    assert good(run)
+    turned = np.ptp(run.gauges["joint7"].values["angle_rad"]) / (2.0 * math.pi)
+    sunk = float(run.markers["nut"].position[0, 2] - run.markers["nut"].position[-1, 2])
+    assert turned == pytest.approx(2.65, abs=1e-3)  # 2.25 on the thread
+    assert abs(sunk - 0.005 * turned) < 0.0002 * math.tan(math.pi / 6.0)  # within the play
+    assert run.steps["max_penetration_m"].max() < 5e-6
+    moving = (run.steps["time_s"] > 1.0) & (run.steps["time_s"] < 2.0)
+    bolt, wrist = run.sensors["bolt"].force[moving].mean(axis=0), run.sensors["wrist"]
+    np.testing.assert_allclose(wrist.force[moving].mean(axis=0) - bolt, [0.0, 0.0, (0.5 + 0.97) * G], atol=2e-3)
+    load = -float(bolt[2])
+    assert 4.0 < load < 6.0
+    assert math.hypot(bolt[0], bolt[1]) == pytest.approx(load * math.tan(math.pi / 6.0), rel=0.02)
+    slope = 0.1 / math.cos(math.pi / 6.0)
+    bounds = [load * (slope * r - 0.005 / (2.0 * math.pi)) for r in (0.0215, 0.024)]
+    assert bounds[0] < -wrist.torque[moving, 2].mean() < bounds[1]
+
+
+def test_a_hand_piles_a_pot_of_fifty_times_the_mass_of_a_dish() -> None:
+    run = fs.simulate(fs.load_scene("hand_piles_pot"))
+    assert good(run)
+    time = run.steps["time_s"]
+    pot, plate = run.markers["pot_place"].position, run.markers["plate_place"].position
+    np.testing.assert_allclose(pot[-1, :2], [0.40, 0.13], atol=1e-3)
+    assert np.abs(pot[-20:] - pot[-1]).max() < 1e-7
+    assert (
+        np.abs(plate - plate[0]).max() < 1e-4
+        and np.abs(run.markers["bowl_place"].position - run.markers["bowl_place"].position[0]).max() < 1e-4
+    )
+    # carried, it weighs at the wrist and in the fingers, and the floor has the dishes alone
+    carried = (time > 0.8) & (time < 1.2)
+    fingers = sum(run.sensors[f"finger{k}"].force for k in range(1, 5))
+    assert fingers[carried, 2].mean() == pytest.approx(-5.0 * G, rel=0.02)
+    hand = run.sensors["wrist"].force[0, 2]
+    assert run.sensors["wrist"].force[carried, 2].mean() == pytest.approx(hand + 5.0 * G, rel=0.02)
+    assert run.sensors["floor"].force[carried, 2].mean() == pytest.approx(-0.3 * G, rel=1e-6)
+    # put down, the plate has it
+    assert run.sensors["plate"].force[-1, 2] == pytest.approx(-5.0 * G, rel=1e-5)
+    assert run.sensors["floor"].force[-1, 2] == pytest.approx(-5.3 * G, rel=1e-5)
+    assert not fingers[-20:].any()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import scipy.sparse as sp
 
 import femsim as fs
 from contact import make_problem, make_solver
-from femsim.studies.reproduction import canal, pouring, quadrupeds, single_step
+from femsim.studies.reproduction import canal, pouring, quadrupeds, single_step, tasks
 from femsim.studies.reproduction.budgets import NEVER, Budget, paper_residual, reach
 from femsim.studies.reproduction.measuring import Settings
 
@@ -83,7 +84,7 @@ def test_every_section_is_written(raws: Raw, tmp_path: Path) -> None:
 
 
 def test_the_page_has_the_tables_and_figures_of_the_issue() -> None:
-    assert set(canal.EVALUATION.names) == {"I", "II", "III", "fig7", "fig9", "fig11"}
+    assert set(canal.EVALUATION.names) == {"I", "II", "III", "fig7", "fig9", "fig11", "assembly", "piling"}
 
 
 def test_canal_is_the_accurate_one_on_the_dishes() -> None:
@@ -108,3 +109,55 @@ def test_spheres_are_poured_and_their_mass_is_given() -> None:
     state = scene.bodies[1].initial_q()
     assert scene.bodies[1].inertia(state, state)[0][0, 0] == pytest.approx(5.236e-3, rel=1e-3)  # 10 g/cm^3, 5 mm
     assert pouring.exponent([60, 120, 240], [1.0, 4.0, 16.0]) == pytest.approx(2.0)
+
+
+# ---------------------------------------------------------------------- tasks of robot arms
+
+
+CANAL = Budget("`canal`", "canal", {}, (3,))
+
+
+def test_a_nut_that_an_arm_turns_is_measured_on_its_thread() -> None:
+    done = tasks.perform("arm_screws_nut", {"turns": 0.3}, CANAL, 3)
+    found = tasks.screwed(done)
+    assert found["turns"] == pytest.approx(0.3, abs=2e-3)
+    assert 0.0 < found["off"] < 1.2e-4 and 0.0 < done.penetration < 1e-5  # within the play, by hand 0.2 mm * tan 30 degrees
+    # 1 mm higher after the same turns it is off by as much
+    state = done.states[-1]
+    q = state.q.copy()
+    q[2] += 1e-3  # of the base
+    higher = tasks.screwed(done._replace(states=[dataclasses.replace(state, q=q)]))
+    assert abs(higher["off"] - 1e-3) == pytest.approx(found["off"], abs=1e-9) and higher["turns"] == found["turns"]
+
+
+def test_a_pot_is_measured_where_it_is() -> None:
+    done = tasks.perform("hand_piles_pot", {}, CANAL, 3, 20)
+    found = tasks.piled(done)
+    assert found["aside"] == pytest.approx(0.26, abs=1e-6) and found["tilt"] < 1e-3 and found["speed"] < 1e-5
+    assert done.stepper.system.n - done.stepper.system.prescribed.sum() == 47 and len(done.ms) == 20
+    # moved by 3 mm in the last step and tipped by 2 degrees
+    state, pot = done.states[-1], done.stepper.scene.body("pot")
+    q = state.q.copy()
+    own = q[done.stepper.system.q_slices[done.stepper.system.bodies.index(pot)]]
+    own[0] += 3e-3
+    own[3:] = [np.cos(np.radians(1.0)), np.sin(np.radians(1.0)), 0.0, 0.0]
+    found = tasks.piled(done._replace(states=[*done.states[:-1], dataclasses.replace(state, q=q)]))
+    assert found["tilt"] == pytest.approx(2.0, abs=1e-3) and found["speed"] == pytest.approx(3e-3 * 240.0, rel=1e-3)
+    # once 3 mm a step, then not: the third difference of the places is 3 mm in one of 17
+    assert found["jerk"] == pytest.approx(3e-3 * 240.0**3 / np.sqrt(17.0), rel=1e-3)
+
+
+@pytest.mark.parametrize("change", [{"steps": 99}, {"penetration": 2e-3}, {"turns": 1.9}, {"off": 3e-4}])
+def test_a_nut_is_on_where_all_holds(change: Raw) -> None:
+    row = {"steps": 100, "all": 100, "penetration": 1e-5, "turns": 2.25, "off": 1e-4}
+    assert tasks.is_on(row) and not tasks.is_on(row | change)
+    assert not tasks.is_on({"steps": 0, "all": 100, "penetration": 0.0})  # broke down at once
+
+
+@pytest.mark.parametrize(
+    "change", [{"steps": 99}, {"penetration": 1e-3}, {"aside": 6e-3}, {"tilt": 1.1}, {"speed": 2e-3}, {"height": -0.05}]
+)
+def test_a_pot_is_piled_where_all_holds(change: Raw) -> None:
+    row = {"steps": 100, "all": 100, "penetration": 1e-5, "aside": 1e-3, "height": 0.05, "tilt": 0.1, "speed": 1e-5}
+    assert tasks.is_piled(row) and not tasks.is_piled(row | change)
+    assert not tasks.is_piled({"steps": 0, "all": 100, "penetration": 0.0})

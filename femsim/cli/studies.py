@@ -151,7 +151,8 @@ def reproduce(
     ----------
     paper
         cond: papers/001, section V, Tables I to IX and Figures 6 to 14. admm: papers/003, section 8, tests 1 to 4.
-        canal: papers/000 and 002, Tables I to III and Figures 7, 9 and 11. dual: solvers of papers/004 on problems of our own.
+        canal: papers/000 and 002, Tables I to III and Figures 7, 9 and 11, assembly and piling.
+        dual: solvers of papers/004 on problems of our own.
     quick
         Fewer trials and steps of the same scenes: minutes instead of half an hour.
     only

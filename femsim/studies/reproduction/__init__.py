@@ -5,8 +5,8 @@
   rows of others.
 - `measuring`: scenes in three sizes and solvers on their steps; `trials` runs the randomised trials, `trial_tables` writes them.
 - `admm`: papers/003, section 8. Parts: `column`, `wall`, `robot`, `bars`; `splittings` has the methods on one problem.
-- `canal`: papers/000 and 002, section VII. Parts: `single_step` (nuts and dishes), `pouring`, `quadrupeds`; `budgets` stops
-  solvers after a number of iterations.
+- `canal`: papers/000 and 002, section VII. Parts: `single_step` (nuts and dishes), `tasks` (of robot arms), `pouring`,
+  `quadrupeds`; `budgets` stops solvers after a number of iterations.
 - `dual`: the solvers of papers/004. Part: `suite`.
 - `paper`: the published figures, from `data/reference`; `text`: numbers, tables and figures; `page`: what an evaluation is, and
   the page of its sections.
