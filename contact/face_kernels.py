@@ -23,8 +23,11 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 
-#: Most moves over a triangle, and halvings of the bracket of each. Two move along sides, a third along their sum.
-MOVES, HALVINGS = 18, 20
+#: Most moves over a triangle, and places that each tries. Two move along sides, a third along their sum.
+MOVES, PLACES = 18, 40
+
+#: A move ends where the slope is this part of the size of the triangle, or the bracket this part of the way.
+FLAT, SHORT = 1e-7, 1e-6
 
 #: The least distance is found where no corner lies closer along the normal by more than this part of the way to it.
 LEVEL = 1e-3
@@ -171,7 +174,8 @@ def least(t: int, a: int, b: int, between: Vector, weight: FloatArray, faces: Fa
     b0, b1, b2 = weight[0], weight[1], weight[2]
     for move in range(MOVES):
         if move % 3 == 2:  # on along what the last two moves made together
-            w0, w1, w2 = weight[0] - b0, weight[1] - b1, weight[2] - b2
+            way = (weight[0] - b0, weight[1] - b1, weight[2] - b2)
+            gradient = slope(t, a, b, between, weight, faces, shapes)[1]
         else:
             if move % 3 == 0:
                 b0, b1, b2 = weight[0], weight[1], weight[2]
@@ -187,7 +191,8 @@ def least(t: int, a: int, b: int, between: Vector, weight: FloatArray, faces: Fa
             w0 = (1.0 if target == 0 else 0.0) - (1.0 if away == 0 else 0.0)
             w1 = (1.0 if target == 1 else 0.0) - (1.0 if away == 1 else 0.0)
             w2 = (1.0 if target == 2 else 0.0) - (1.0 if away == 2 else 0.0)
-        descend(t, a, b, between, (w0, w1, w2), weight, faces, shapes)
+            way = (w0, w1, w2)
+        descend(t, a, b, between, way, rise_along(way, gradient, faces, t), weight, faces, shapes)
     for k in range(3):
         if weight[k] > 1.0 - SHARE or (weight[k] < SHARE and not faces.owns[t, k]):
             return False
@@ -195,27 +200,43 @@ def least(t: int, a: int, b: int, between: Vector, weight: FloatArray, faces: Fa
 
 
 @njit(cache=True, inner=True)
-def descend(t: int, a: int, b: int, between: Vector, way: Vector, weight: FloatArray, faces: Faces, shapes: Shapes) -> None:
-    """Move the weights (3,) along a way, as far as they stay positive, to where the distance no longer falls."""
+def rise_along(way: Vector, gradient: Vector, faces: Faces, t: int) -> float:
+    """Slope of the distance along a way of the weights, given its derivatives by the coordinates of the corners."""
+    return way[0] * along(gradient, faces, t, 0) + way[1] * along(gradient, faces, t, 1) + way[2] * along(gradient, faces, t, 2)
+
+
+@njit(cache=True, inner=True)
+def descend(
+    t: int, a: int, b: int, between: Vector, way: Vector, rise: float, weight: FloatArray, faces: Faces, shapes: Shapes
+) -> None:
+    """Move the weights (3,) along a way, as far as they stay positive, to where the distance no longer falls.
+
+    ``rise`` is its slope where they are. The end is bracketed: secants of the slope, by the rule of Illinois, find it in a few
+    places where it is smooth; where one does not halve the bracket, as at an edge, the middle follows.
+    """
     start = (weight[0], weight[1], weight[2])
     most = np.inf
     for k in range(3):
         if way[k] < 0.0:
             most = min(most, -start[k] / way[k])
-    if not 0.0 < most < np.inf:
+    if not (rise < 0.0 and 0.0 < most < np.inf):
         return
-    low, high = 0.0, most
-    for halving in range(HALVINGS + 1):
-        part = most if halving == 0 else 0.5 * (low + high)
+    low, falls, high, rises = 0.0, rise, most, 0.0
+    part, last, middle = most, 0, False
+    for place in range(PLACES):
         for k in range(3):
             weight[k] = max(start[k] + part * way[k], 0.0)
-        gradient = slope(t, a, b, between, weight, faces, shapes)[1]
-        rise = 0.0
-        for k in range(3):
-            rise += way[k] * along(gradient, faces, t, k)
-        if rise > 0.0:
-            high = part
+        now = rise_along(way, slope(t, a, b, between, weight, faces, shapes)[1], faces, t)
+        before = high - low
+        if now > 0.0:
+            if last > 0:
+                falls *= 0.5
+            high, rises, last = part, now, 1
         else:
-            low = part
-        if low == most:
+            if last < 0:
+                rises *= 0.5
+            low, falls, last = part, now, -1
+        if low == most or abs(now) <= FLAT * faces.ball[t] or high - low <= SHORT * most:
             break
+        middle = place > 0 and not middle and high - low > 0.5 * before
+        part = 0.5 * (low + high) if middle else (low * rises - high * falls) / (rises - falls)
