@@ -76,6 +76,21 @@ def test_samples_give_points_and_words_give_lines(tmp_path: Path) -> None:
     assert {"kind x", "kind y"} <= set(words(tmp_path / "plots" / "curves.svg"))
 
 
+@pytest.mark.parametrize("size", [1e-15, 1.0, 1e9])
+def test_no_power_of_ten_lies_on_the_names_of_pairs(size: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn = {}
+    monkeypatch.setattr(sweep_plots, "save_figure", lambda figure, path: drawn.setdefault(path.stem, figure))
+    values = size * np.array([0.5, 1.0, 1.5, 2.5])
+    columns = {"width": [1.0, 2.0, 3.0, 4.0], "error": values, "case": range(4)}
+    plot_sweep(sweep_folder(tmp_path, columns, ["width", "error"], ["case"]))
+    figure = drawn["pairs"]
+    figure.draw_without_rendering()
+    axes = [axis for one in figure.axes if one.get_visible() for axis in (one.xaxis, one.yaxis)]
+    assert len(axes) == 12 and not any(axis.get_offset_text().get_text() for axis in axes)
+    ticks = [float(tick.get_text()) for tick in figure.axes[3].get_yticklabels()]
+    assert min(ticks) <= values[1] and max(ticks) >= values[2] and len(set(ticks)) == len(ticks)
+
+
 def test_one_parameter_with_one_metric_is_a_curve(tmp_path: Path) -> None:
     folder = sweep_folder(tmp_path, {"a": [1.0, 2.0, 3.0], "f": [1.0, 4.0, 9.0]}, ["a"], ["f"])
     assert names(plot_sweep(folder)) == ["curves.png", "curves.svg", "curves.pdf"]

@@ -334,6 +334,8 @@ class _Drawing:
                 if logarithmic[horizontal]:
                     axis.set_xscale("log")
                     _plain_ticks(axis.xaxis, table[horizontal])
+                else:
+                    _whole_ticks(axis.xaxis, table[horizontal])
                 if row == column:
                     known = x[np.isfinite(x)]
                     edges = np.geomspace if logarithmic[horizontal] else np.linspace
@@ -345,10 +347,13 @@ class _Drawing:
                     if logarithmic[vertical]:
                         axis.set_yscale("log")
                         _plain_ticks(axis.yaxis, table[vertical])
+                    else:
+                        _whole_ticks(axis.yaxis, table[vertical])
                 if column == 0 and row > 0:
                     axis.set_ylabel(self._label(vertical, broken=True))
                 if row == n - 1:
                     axis.set_xlabel(self._label(horizontal, broken=True))
+                    axis.tick_params(axis="x", labelrotation=45)  # panels are narrow
         return figure
 
 
@@ -362,6 +367,20 @@ def _plain_ticks(axis: Axis, values: Any) -> None:
     axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)) if high / low >= 4 else MaxNLocator(4, steps=[1, 2, 5, 10]))
     axis.set_major_formatter(StrMethodFormatter("{x:g}"))
     axis.set_minor_formatter(NullFormatter())
+
+
+def _whole_ticks(axis: Axis, values: Any) -> None:
+    """Label a linear axis of very small or large values with whole numbers; matplotlib writes their power of ten at its end."""
+    from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+    def number(value: float, _place: int) -> str:
+        digits, exponent, power = f"{value:.3g}".partition("e")
+        return f"{digits}e{int(power)}" if exponent else digits
+
+    largest = float(np.nanmax(np.abs(values)))
+    if largest < 1e-3 or largest >= 1e5:
+        axis.set_major_locator(MaxNLocator(3))
+        axis.set_major_formatter(FuncFormatter(number))
 
 
 def _text(value: Any) -> str:
