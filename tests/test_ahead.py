@@ -118,7 +118,7 @@ def test_the_place_is_the_last_velocity_with_what_is_prescribed() -> None:
     given = prescribed_velocity(stepper.scene, system, state, settings)
     system.assemble(state, settings, given)
     assembled, b = system.A.copy(), system.b.copy()
-    ahead = linearise_ahead(system, state, settings, state.v_hat, given, stepper.newton)
+    ahead = linearise_ahead(system, state, settings, state.v_hat, given, given, stepper.newton)
     assert ahead is not None and system.prescribed.any()
     place, free = ahead.place, ~system.prescribed
     np.testing.assert_array_equal(place[system.prescribed], given[system.prescribed])
@@ -139,7 +139,7 @@ def test_where_forces_are_not_finite_the_start_is_taken() -> None:
     system.assemble(state, settings, given)
     A, b = system.A.data.copy(), system.b.copy()
     with np.errstate(all="ignore"):
-        assert linearise_ahead(system, state, settings, np.full(system.n, 1e200), given, stepper.newton) is None
+        assert linearise_ahead(system, state, settings, np.full(system.n, 1e200), given, given, stepper.newton) is None
     assert system.A.data.tobytes() == A.tobytes() and system.b.tobytes() == b.tobytes()
 
 
@@ -152,7 +152,7 @@ def test_what_joints_open_beyond_their_linearisation_counts() -> None:
     given = np.zeros(system.n)
     system.assemble(state, settings, given)
     rows = system.joint_rows()
-    ahead = linearise_ahead(system, state, settings, state.v_hat, given, stepper.newton)
+    ahead = linearise_ahead(system, state, settings, state.v_hat, given, given, stepper.newton)
     assert rows is not None and ahead is not None
     said = settings.dt * (rows.G @ state.v_hat + rows.offset)
     opening = np.concatenate([system.couplings[k].opening for k in system.joints.numbers])

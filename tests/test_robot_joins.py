@@ -77,14 +77,15 @@ def test_who_moves_the_base_exerts_what_changes_the_momentum_of_robot_and_box() 
     scene.add_rigid("box", fs.Box((0.02, 0.02, 0.02)), mass=0.3, position=(0.42, 0, 0.1))
     scene.join("box", "arm.fore", at=(0.4, 0, 0.1))
     scene.drive(robot, lambda t: (np.array([0.0, 0.2 * math.sin(9 * t), 0.1 * t]), np.zeros(3)))
-    stepper, before = Stepper(scene, make_solver("auto")), np.zeros(3)
+    stepper, before, speeds = Stepper(scene, make_solver("auto")), np.array([0.0, 0.0, 0.0]), np.zeros(2)
     for _ in range(20):
         report = stepper.step()
+        speeds = np.maximum(speeds, np.abs(stepper.state.v[6:8]))
         assert report.solution.converged and report.wrench_balance < 1e-6
         rate, before = (report.momentum - before) / 0.01, report.momentum
         weight = np.array([0.0, 0.0, 2.6 * G])
         np.testing.assert_allclose(report.mount["arm"][:3], rate + weight, atol=2e-5)
-    assert np.abs(stepper.state.v[6:8]).min() > 0.3  # both joints turn
+    assert speeds.min() > 0.3  # both joints turn
 
 
 def test_a_free_robot_with_a_box_on_a_ball_keeps_its_momenta() -> None:

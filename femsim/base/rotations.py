@@ -72,6 +72,16 @@ def quaternion_from_vector(rotation: np.ndarray) -> np.ndarray:
     return np.concatenate(([math.cos(0.5 * angle)], scale * np.asarray(rotation, dtype=np.float64)))
 
 
+def angular_velocity(rotation: np.ndarray, rate: np.ndarray) -> np.ndarray:
+    """Angular velocity (3,), rad/s, world, of a rotation vector (3,), rad, that changes at a rate (3,), rad/s."""
+    angle = math.sqrt(float(rotation @ rotation))
+    small = angle < 1e-3
+    first = 0.5 - angle * angle / 24.0 if small else (1.0 - math.cos(angle)) / angle**2
+    second = (1.0 - angle * angle / 20.0) / 6.0 if small else (angle - math.sin(angle)) / angle**3
+    across = cross(rotation, rate)
+    return np.asarray(rate + first * across + second * cross(rotation, across))
+
+
 def vector_from_quaternion(q: np.ndarray) -> np.ndarray:
     """Rotation vector (3,), rad, of a unit quaternion, at most pi long."""
     q = -q if q[0] < 0 else q

@@ -9,10 +9,14 @@ from typing import Any
 import numpy as np
 
 from femsim.base.errors import InputError
+from femsim.model.drives import Motion, Profile
 
 #: What some functions give, and its units, for messages.
 MOTION = ("displacement and rotation vector from the start", "m and rad")
 FORCE, WRENCH = ("force", "N"), ("force and torque", "N and N m")
+#: Part of a step over which functions without a rate of their own are differenced, and by which rates are asked for before its
+#: end: where a rate jumps there, rounding must not decide.
+_PART, _BEFORE = 1.0 / 1024.0, 1e-6
 #: How far a target may be beyond the range of its joint, m or rad.
 BEYOND = 1e-6
 
@@ -69,6 +73,13 @@ class Command:
         else:
             value = start + (t - begun) / (end - begun) * (target - start)
         return float(value) if value.ndim == 0 else value
+
+    def rate(self, t: float, dt: float) -> np.ndarray:
+        """Rate of change just before a time t (s), at the end of a step of dt (s)."""
+        if self._taken is None:
+            return rate_of(self.given, t, dt)
+        begun, start, end, target = self._taken
+        return (target - start) / (end - begun) if begun < t - _BEFORE * dt <= end else np.zeros_like(target)
 
     def _check(self, value: Any, t: float) -> None:
         """Check the first value that was given, at time t (s).
@@ -136,3 +147,18 @@ class Command:
             return
         begun, end = (float(time) for time in memory["times"])
         self._taken, self.commanded = (begun, memory["start"].copy(), end, memory["target"].copy()), True
+
+
+def rate_of(function: Callable[[float], Any], t: float, dt: float) -> np.ndarray:
+    """Rate of change of a function of time just before a time t (s), at the end of a step of dt (s).
+
+    What has a rate is asked for it. Others are asked at three places of the last part of the step, and a parabola through these
+    answers: of what does not move that is zero to the last bit.
+    """
+    if isinstance(function, Command):
+        return function.rate(t, dt)
+    if isinstance(function, Profile | Motion):
+        return np.asarray(function.rate(t - _BEFORE * dt), dtype=np.float64)
+    h = dt * _PART
+    last, middle, first = (np.asarray(function(place), dtype=np.float64) for place in (t, t - h, t - 2.0 * h))
+    return np.asarray((3.0 * (last - middle) - (middle - first)) / (2.0 * h))

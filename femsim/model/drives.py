@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from typing import Literal
 
@@ -103,6 +103,17 @@ class Profile:
         s = t - self._starts[piece]
         return value + speed * s + square * (s * s) + cube * (s * s * s)
 
+    def rate(self, t: float) -> float:
+        """Rate of change just before time t (s), 1/s."""
+        if not self._first < t <= self._last:
+            return 0.0
+        piece = bisect_left(self._starts, t) - 1
+        if not self._cubics:
+            return float(self._lines[piece][1])
+        _, speed, square, cube = self._cubics[piece]
+        s = t - self._starts[piece]
+        return float(speed + s * (2.0 * square + s * 3.0 * cube))
+
     @property
     def pieces(self) -> np.ndarray:
         """Start of each piece, s, and its factors of s^0 to s^3, (k, 5); straight lines have their last point as a piece too."""
@@ -199,6 +210,10 @@ class Motion:
     def __call__(self, t: float) -> tuple[np.ndarray, np.ndarray]:
         """Displacement (3,), m, and rotation vector (3,), rad, from the start pose at time t (s)."""
         return np.array([p(t) for p in self._displacement]), np.array([p(t) for p in self._rotation])
+
+    def rate(self, t: float) -> tuple[np.ndarray, np.ndarray]:
+        """Rates of both just before time t (s), m/s and rad/s."""
+        return np.array([p.rate(t) for p in self._displacement]), np.array([p.rate(t) for p in self._rotation])
 
 
 PoseFunction = Callable[[float], tuple[np.ndarray, np.ndarray]]

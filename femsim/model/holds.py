@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from femsim.base.errors import InputError
-from femsim.base.rotations import quaternion_from_vector, quaternion_to_matrix
+from femsim.base.rotations import angular_velocity, quaternion_from_vector, quaternion_to_matrix
+from femsim.model.commands import rate_of
 from femsim.model.drives import PoseFunction
 
 
@@ -60,6 +61,14 @@ class Hold:
         displacement, rotation = motion(t)
         turn = quaternion_to_matrix(quaternion_from_vector(np.asarray(rotation, dtype=np.float64)))
         return np.asarray(self.pivot + displacement + (self.rest - self.pivot) @ turn.T)
+
+    def velocities(self, motion: PoseFunction, t: float, dt: float) -> np.ndarray:
+        """Velocities of the nodes at time t (s) of a motion, at the end of a step of dt (s), (k, 3), m/s."""
+        _, rotation = motion(t)
+        rate, turning = rate_of(motion, t, dt)
+        vector = np.asarray(rotation, dtype=np.float64)
+        lever = (self.rest - self.pivot) @ quaternion_to_matrix(quaternion_from_vector(vector)).T
+        return np.asarray(rate + np.cross(angular_velocity(vector, turning), lever))
 
 
 def held_wrench(points: np.ndarray, forces: np.ndarray, about: np.ndarray) -> np.ndarray:

@@ -38,7 +38,9 @@ from femsim.model.bodies.body import StepSettings
 from femsim.step import end_velocity_kernels as kernels
 from femsim.step.contacts import ContactRows
 from femsim.step.joint_velocity import JointedMobility
+from femsim.step.mobility import mass_times
 from femsim.step.newton import Newton, Solved
+from femsim.step.prescribed import Led
 from femsim.step.state import State
 from femsim.step.system import System
 
@@ -68,6 +70,8 @@ class EndVelocity:
         How well the contact law holds for them, see :func:`contact.split.solve_split`.
     late : (ContactRows, ndarray) or None
         Contacts at the end of the step and the part of ``lam`` that acts there, (nc, 3), N; None where there is none.
+    led : float, J
+        Work of drives beyond that of their forces with the velocities of the step, see :func:`led_work`.
     """
 
     v: np.ndarray
@@ -76,6 +80,7 @@ class EndVelocity:
     held: np.ndarray
     residual: float = 0.0
     late: tuple[ContactRows, np.ndarray] | None = None
+    led: float = 0.0
 
     def judged(self, solved: Solved) -> Solved:
         """Call a step not converged where the contact law does not hold for the velocities at its end."""
@@ -188,3 +193,42 @@ def end_velocity(
     if system.prescribes:
         held = held + system.carried(old, new, v - new.v) / dt
     return EndVelocity(v, acting, work, held, residual, (rows, acting - lam))
+
+
+def led_work(
+    system: System, given: Led, rows: ContactRows, end: EndVelocity, old: State, new: State, dt: float, joined: float
+) -> float:
+    """Work, J, that drives do in a step beyond that of their forces with the velocities ``given.v`` of the step.
+
+    What changes velocities at its end acts with those of the end, and inertia with the mean of those of start and end: of a
+    motion whose acceleration jumps these are not the same.
+
+    Parameters
+    ----------
+    system : System
+        The bodies.
+    given : Led
+        Velocities of prescribed rows.
+    rows : ContactRows
+        Contacts in the step, at these velocities.
+    end : EndVelocity
+        How it ends.
+    old, new : State
+        Start and end; of the latter only coordinates are read.
+    dt : float, s
+        Time step.
+    joined : float, J
+        Work of what joints do at the end with the difference ``given.end - given.v``.
+    """
+    beyond, work = given.end - given.v, -joined
+    work += dt * float(end.held @ beyond)
+    if end.late is not None:
+        there, late = end.late
+        work -= dt * float((late * (there.surface - rows.surface)).sum())
+    uneven = 0.5 * (old.v + end.v) - given.v
+    for body, q, v in zip(system.bodies, system.q_slices, system.v_slices, strict=True):
+        led = system.prescribed[v]
+        if led.any() and uneven[v][led].any():
+            change = mass_times(body.inertia(old.q[q], new.q[q]), end.v[v] - old.v[v])
+            work += float(change[led] @ uneven[v][led])
+    return work

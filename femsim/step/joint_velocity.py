@@ -113,6 +113,12 @@ class JointedMobility:
         """Impulses of the joints, (p,), where others, (n,), N s, push joined bodies."""
         return self.impulses(velocities(self._masses, impulse))
 
+    def power(self, impulses: np.ndarray, v: np.ndarray) -> float:
+        """Work, J, of impulses of the joints, (p,), with a velocity, (n,)."""
+        G, velocity = self._G, np.empty(self._G.shape[0])
+        gather(G.indptr, G.indices, G.data, v, velocity)
+        return float(impulses @ velocity)
+
     def operator(self, problem: ContactProblem, contacts: np.ndarray, dt: float) -> BlockRows:
         """W of some contacts of joined bodies, as :func:`contact.masses.split_operator` gives it without joints."""
         J, touched = problem.J, np.zeros(problem.n, dtype=np.bool_)

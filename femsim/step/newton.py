@@ -153,7 +153,13 @@ class Ahead(NamedTuple):
 
 
 def linearise_ahead(
-    system: System, state: State, settings: StepSettings, v_hat: np.ndarray, v_prescribed: np.ndarray, newton: Newton
+    system: System,
+    state: State,
+    settings: StepSettings,
+    v_hat: np.ndarray,
+    v_prescribed: np.ndarray,
+    v_end: np.ndarray,
+    newton: Newton,
 ) -> Ahead | None:
     """Linearise the equations of a step where an estimate of its velocity leads, and return the place.
 
@@ -167,8 +173,8 @@ def linearise_ahead(
         Settings of the step.
     v_hat : ndarray, (n,)
         The estimate: the representative velocity of the step before.
-    v_prescribed : ndarray, (n,)
-        Velocities of the rows that are prescribed.
+    v_prescribed, v_end : ndarray, (n,)
+        Velocities of the rows that are prescribed, in the step and at its end.
     newton : Newton
         When the step counts as solved.
 
@@ -184,7 +190,7 @@ def linearise_ahead(
     force, rates = _by_linearisation(system, place)
     if not np.isfinite(system.residual(settings, place, np.zeros(system.n), newton.still)):
         system.recall(state)  # what searches began there would go on from there
-        system.assemble(state, settings, v_prescribed)
+        system.assemble(state, settings, v_prescribed, v_end)
         return None
     system.linearise(settings, place)
     there, rates_there = _by_linearisation(system, place)

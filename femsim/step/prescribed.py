@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
-from femsim.base.rotations import cayley_from_quaternion, quaternion_conjugate, quaternion_multiply, vector_from_quaternion
+from femsim.base.rotations import (
+    angular_velocity,
+    cayley_from_quaternion,
+    quaternion_conjugate,
+    quaternion_multiply,
+    vector_from_quaternion,
+)
 from femsim.model.bodies.body import StepSettings
+from femsim.model.commands import rate_of
 from femsim.model.drives import driven_pose
 from femsim.model.holds import Hold
 from femsim.scene.scene import Scene
@@ -34,6 +43,27 @@ def exact_holds(scene: Scene) -> list[Hold]:
     return [hold for hold in scene.holds if not hold.gives_way]
 
 
+class Led(NamedTuple):
+    """Velocities of the prescribed rows of v, zero in others, m/s and rad/s.
+
+    Attributes
+    ----------
+    v : ndarray, (n,)
+        In the step: they lead what they move from its start to its end.
+    end : ndarray, (n,)
+        With which it ends; the same array where that makes no difference.
+    """
+
+    v: np.ndarray
+    end: np.ndarray
+
+
+def led(scene: Scene, system: System, state: State, settings: StepSettings, still: float) -> Led:
+    """Velocities of these rows in a step and at its end; velocities that differ by less than ``still``, m/s, are the same."""
+    v = prescribed_velocity(scene, system, state, settings)
+    return Led(v, prescribed_end(scene, system, state, settings, v, still))
+
+
 def prescribed_velocity(scene: Scene, system: System, state: State, settings: StepSettings) -> np.ndarray:
     """Velocities of these rows that end a step exactly on their motion, (n,); zero elsewhere."""
     if not system.prescribes:
@@ -60,3 +90,37 @@ def prescribed_velocity(scene: Scene, system: System, state: State, settings: St
 def held_points(system: System, hold: Hold, state: State) -> np.ndarray:
     """Positions (k, 3), m, of held nodes in a state."""
     return np.asarray(state.q[system.q_slices[hold.body]].reshape(-1, 3)[hold.nodes])
+
+
+def prescribed_end(scene: Scene, system: System, state: State, settings: StepSettings, v: np.ndarray, still: float) -> np.ndarray:
+    """Velocities that these rows end a step with, (n,): those of their motions at its end, where theta < 1.
+
+    Bodies that are carried end a step with v0 + (v_hat - v0)/theta. What carries them must end it alike, and not with its mean
+    velocity in the step: contact and friction would take the difference from them at the end of each step, and give it back in
+    the next.
+
+    Parameters
+    ----------
+    scene, system, state, settings
+        As for :func:`prescribed_velocity`.
+    v : ndarray, (n,)
+        What that gave; the same array is returned where no row ends differently.
+    still : float, m/s or rad/s
+        By how much velocities may differ that count as the same.
+    """
+    if not system.prescribes or settings.theta == 1.0:
+        return v
+    end, t, dt = v.copy(), state.t + settings.dt, settings.dt
+    for index, motion in scene.motions.items():
+        row = system.v_slices[index].start
+        moved, turned = rate_of(motion, t, dt)
+        end[row : row + 3] = moved
+        end[row + 3 : row + 6] = angular_velocity(np.asarray(motion(t)[1], dtype=np.float64), turned)
+    for body, rows in zip(system.bodies, system.v_slices, strict=True):
+        driven = body.driven_rows()
+        if len(driven):
+            end[rows.start + driven] = body.driven_rate(t, dt)
+    for hold in exact_holds(scene):
+        motion = hold.motion or scene.motions[hold.leader]
+        end[system.v_slices[hold.body].start + hold.rows] = hold.velocities(motion, t, dt).ravel()
+    return end if np.abs(end - v).max() > still else v

@@ -23,14 +23,14 @@ from femsim.scene.scene import Scene
 from femsim.step import soft_pairs
 from femsim.step.contact_family import Rates
 from femsim.step.contacts import ContactRows, Contacts, within
-from femsim.step.end_velocity import EndVelocity, end_velocity, weakened
+from femsim.step.end_velocity import EndVelocity, end_velocity, led_work, weakened
 from femsim.step.free_flight import keep_momentum
 from femsim.step.joint_velocity import jointed_mobility
 from femsim.step.measure import measure
 from femsim.step.newton import PATIENCE, Follow, Newton, Solved, linearise_ahead, solve_step
 from femsim.step.placed import Placed
 from femsim.step.predict import predicted, remembered
-from femsim.step.prescribed import held_points, prescribed_rows, prescribed_velocity
+from femsim.step.prescribed import Led, held_points, led, prescribed_rows
 from femsim.step.report import StepReport
 from femsim.step.start import check_start
 from femsim.step.state import Memory, State
@@ -141,10 +141,10 @@ class Stepper:
         """Advance by one time step, whatever comes of it; :func:`femsim.step.advance.take_step` halves steps that fail."""
         state, system, contacts, settings = self.state, self.system, self.contacts, self.settings
         with self.timed("assemble"):
-            v_prescribed = prescribed_velocity(self.scene, system, state, settings)
-            system.assemble(state, settings, v_prescribed)
-        rows, solved = self._solve(v_prescribed)
-        ended = self._end(rows, solved, v_prescribed)
+            given = led(self.scene, system, state, settings, self.newton.still)
+            system.assemble(state, settings, *given)
+        rows, solved = self._solve(given)
+        ended = self._end(rows, solved, given)
         solved, new, u, end, arrived = ended.solved, ended.state, ended.u, ended.velocity, ended.placed
         rows = solved.rows
         problem, solution = solved.problem, solved.solution
@@ -176,40 +176,40 @@ class Stepper:
             self._placed = (new.q.tobytes(), arrived)
         return report
 
-    def _solve(self, v_prescribed: np.ndarray) -> tuple[ContactRows, Solved]:
+    def _solve(self, given: Led) -> tuple[ContactRows, Solved]:
         """Find the contacts and solve the step; again, with those in reach of what came of it, where that went further."""
         contacts, state, settings = self.contacts, self.state, self.settings
         placed, v_hat = self.placed, self._expected()
         if self.system.prescribes:  # solvers that iterate begin with what is prescribed, and keep it to the last bit
-            v_hat = np.where(self.system.prescribed, v_prescribed, v_hat)
-        margins, ahead = self._margins(placed, Rates(state.v_hat, v_prescribed)), state.ahead
+            v_hat = np.where(self.system.prescribed, given.v, v_hat)
+        margins, ahead = self._margins(placed, Rates(state.v_hat, given.v)), state.ahead
         searched: list[Solved] = []
         for again in range(_MOST_SEARCHES):
             with self.timed("detect"):
                 found = contacts.detect(state, placed, margins)
             with self.timed("build"):
-                rows = contacts.rows(found, v_prescribed, settings.dt)
+                rows = contacts.rows(found, given.v, settings.dt)
             with self.timed("solve"):
                 linearised = None
                 if ahead:
-                    linearised = linearise_ahead(self.system, state, settings, v_hat, v_prescribed, self.newton)
+                    linearised = linearise_ahead(self.system, state, settings, v_hat, *given, self.newton)
                 warm = contacts.warm_start(rows, state.contacts, v_hat, self.system.joints.forces())
                 loose = rows.with_friction(self._friction(rows))
-                follow, patience = self._follow(loose, v_prescribed), PATIENCE if all(one.followed for one in searched) else 0
+                follow, patience = self._follow(loose, given.v), PATIENCE if all(one.followed for one in searched) else 0
                 solved = solve_step(
                     self.system, settings, loose, self.solver, warm, self.newton, linearised, follow, patience,
                     again=state.again and not searched,
                 )  # fmt: skip
             searched.append(solved)
             v_hat, ahead = solved.solution.v, True
-            rates = Rates(v_hat, v_prescribed)
+            rates = Rates(v_hat, given.v)
             if again == _MOST_SEARCHES - 1 or not is_finite(v_hat) or self._unsolved(solved):
                 break
             if within(self._speeds(placed, rates), settings.dt, margins):
                 break
             margins = self._margins(placed, rates)
             with self.timed("assemble"):
-                self.system.assemble(state, settings, v_prescribed)
+                self.system.assemble(state, settings, *given)
         return rows, Solved.of(searched)
 
     def _unsolved(self, solved: Solved) -> bool:
@@ -222,7 +222,7 @@ class Stepper:
             return self.state.v_hat
         return predicted(self.state, self.settings.dt, self.system.free_weight(), self.newton.still)
 
-    def _end(self, rows: ContactRows, solved: Solved, v_prescribed: np.ndarray) -> _Ended:
+    def _end(self, rows: ContactRows, solved: Solved, given: Led) -> _Ended:
         """Where a solved step leads, and the velocities that it ends with.
 
         Solved again with less friction, as long as friction did work on bodies.
@@ -233,8 +233,9 @@ class Stepper:
                 new = self.system.advance(self.state, solved.solution.v, self.settings)
                 u = contact_velocity(solved.problem, solved.solution.v)
                 arrived, there = self.contacts.places.read(new), solved.rows.with_friction(rows.friction)
-                if self.follows and not self._hardly_moves(rows.placed, solved.solution.v):
-                    there = self.contacts.moved(there, new, v_prescribed, self.settings.dt, middle=False, placed=arrived)
+                moves = self.follows and not self._hardly_moves(rows.placed, solved.solution.v)
+                if moves or given.end is not given.v:
+                    there = self.contacts.moved(there, new, given.end, self.settings.dt, middle=False, placed=arrived)
                 projected = self.settings.theta < 1.0
                 joints = jointed_mobility(self.system, self.state, new, projected=projected)
                 impulses = np.zeros(0)
@@ -249,24 +250,29 @@ class Stepper:
                     end = replace(end, held=end.held + held)
                     change = self.settings.dt * times_transposed(there.J, (end.lam - solved.solution.lam).ravel())
                     beside = joints.impulses_beside(change)
-                    self.system.joints.add_impulses(beside + impulses if len(impulses) else beside)
+                    impulses = beside + impulses if len(impulses) else beside
+                    self.system.joints.add_impulses(impulses)
+                if given.end is not given.v:
+                    joined_work = 0.0 if joints is None else joints.power(impulses, given.end - given.v)
+                    work = led_work(self.system, given, solved.rows, end, self.state, new, self.settings.dt, joined_work)
+                    end = replace(end, led=work)
                 allowed = weakened(friction, rows, solved, end, self.newton)
             if allowed is None or again == _MOST_WEAKENINGS or not solved.solution.converged:
                 break
             friction = allowed
-            solved = self._solve_again(rows.with_friction(friction), solved, v_prescribed)
+            solved = self._solve_again(rows.with_friction(friction), solved, given)
         return _Ended(solved, new, u, end, arrived, there)
 
-    def _solve_again(self, rows: ContactRows, solved: Solved, v_prescribed: np.ndarray) -> Solved:
+    def _solve_again(self, rows: ContactRows, solved: Solved, given: Led) -> Solved:
         """Solve a step once more with other rows, from what came of it."""
         system, state, solution = self.system, self.state, solved.solution
         with self.timed("assemble"):
             system.recall(state)
-            system.assemble(state, self.settings, v_prescribed)
+            system.assemble(state, self.settings, *given)
         with self.timed("solve"):
-            linearised = linearise_ahead(system, state, self.settings, solution.v, v_prescribed, self.newton)
+            linearised = linearise_ahead(system, state, self.settings, solution.v, *given, self.newton)
             warm = WarmStart(solution.v, solution.lam, solution.row_forces)
-            follow, patience = self._follow(rows, v_prescribed), PATIENCE if solved.followed else 0
+            follow, patience = self._follow(rows, given.v), PATIENCE if solved.followed else 0
             again = solve_step(system, self.settings, rows, self.solver, warm, self.newton, linearised, follow, patience)
         return Solved.of((solved, again))
 

@@ -233,6 +233,7 @@ class System:
         self._coupling = np.flatnonzero(prescribed[columns] & ~prescribed[rows])
         self._columns = np.flatnonzero(prescribed[columns])
         self._rows = np.flatnonzero(prescribed)
+        self._ends = np.zeros(len(self._rows))
         self._diagonal = np.flatnonzero(~off_diagonal & touched)
         shared = {k for coupling in self.couplings for k, _ in coupling.rows}
         for k, v in enumerate(self.v_slices):
@@ -243,18 +244,23 @@ class System:
             elif not aside:
                 self._buffers[k] = None
 
-    def assemble(self, state: State, settings: StepSettings, v_prescribed: np.ndarray) -> None:
+    def assemble(self, state: State, settings: StepSettings, v_prescribed: np.ndarray, v_end: np.ndarray | None = None) -> None:
         """Fill A and b of eq. (9), bodies and what couples them, then move prescribed velocities to the right-hand side.
 
         A prescribed row keeps its diagonal and the equation a v = a v_prescribed, so A stays symmetric positive definite with
-        the same pattern; its original equation is kept for :meth:`reaction`. Prescribed velocities jump from v to v_prescribed
-        within the step whatever theta is, so they enter b by the start velocity for which eq. (9) says the same.
+        the same pattern; its original equation is kept for :meth:`reaction`. Prescribed velocities go from v to v_end (by
+        default v_prescribed) within the step, whatever theta is, so they enter b by the start velocity for which eq. (9) says
+        the same.
         """
         self._dt, self._known_diagonal, v_start = settings.dt, None, state.v
         if self._rows.size:
             v_start = state.v.copy()
-            jump = v_prescribed[self._rows] - state.v[self._rows]
-            v_start[self._rows] = v_prescribed[self._rows] - settings.theta * jump
+            ends = v_prescribed if v_end is None else v_end
+            self._ends = ends[self._rows]
+            v_start[self._rows] = v_prescribed[self._rows] - settings.theta * (self._ends - state.v[self._rows])
+            for body, v in zip(self.bodies, self.v_slices, strict=True):
+                if len(driven := body.driven_rows()):
+                    body.end_driven(ends[v][driven])
         self._starts = self._started(state, v_start)
         for coupling in self.couplings:
             coupling.prepare([state.q[self.q_slices[k]] for k, _ in coupling.rows], state.t + settings.theta * settings.dt)
@@ -505,11 +511,11 @@ class System:
         return out
 
     def advance(self, state: State, v_hat: np.ndarray, settings: StepSettings) -> State:
-        """State at the end of the step; prescribed rows keep the velocity they had in it."""
+        """State at the end of the step; prescribed rows have the velocity with which they end it."""
         new = State(np.empty_like(state.q), np.empty_like(state.v), state.t + settings.dt, v_hat.copy())
         for body, q, v in zip(self.bodies, self.q_slices, self.v_slices, strict=True):
             body.advance(state.q[q], state.v[v], v_hat[v], settings, new.q[q], new.v[v])
-        new.v[self._rows] = v_hat[self._rows]
+        new.v[self._rows] = self._ends
         self.calmed[:] = 0.0
         if settings.conserving and settings.strain_damping > 0.0:
             for body, q, v in zip(self.bodies, self.q_slices, self.v_slices, strict=True):

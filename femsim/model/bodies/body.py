@@ -465,6 +465,14 @@ class Body(Protocol):
         """Velocities of the :meth:`driven_rows`, (k,), m/s or rad/s, that end a step of dt from time t, s, on their motion."""
         ...
 
+    def driven_rate(self, t: float, dt: float) -> np.ndarray:
+        """Velocities of these rows, (k,), m/s or rad/s, that their motion has at time t, s, at the end of a step of dt."""
+        ...
+
+    def end_driven(self, velocity: np.ndarray) -> None:
+        """Take the velocities, (k,), m/s or rad/s, with which these rows end the steps that are assembled from now on."""
+        ...
+
     def limits(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Rows of v (k,), entries of q (k,), ranges (k, 2) that these may not leave and links (k,) of joints with hard limits."""
         ...

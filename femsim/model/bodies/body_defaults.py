@@ -222,6 +222,13 @@ class BodyDefaults(OutputDefaults):
         """No joint follows a motion."""
         return np.zeros(0)
 
+    def driven_rate(self, t: float, dt: float) -> np.ndarray:
+        """No joint follows a motion."""
+        return np.zeros(0)
+
+    def end_driven(self, velocity: np.ndarray) -> None:
+        """No joint follows a motion."""
+
     def limits(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """No joint has hard limits."""
         none = np.zeros(0, dtype=np.int64)

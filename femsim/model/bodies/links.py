@@ -90,6 +90,8 @@ class LinkedBody(BodyDefaults, ABC):
         self._asked_rows = (self._own_rows[:0],) * 3
         #: rows of v of joints that follow a motion exactly
         self._led = self._own_rows[:0]
+        #: velocities with which these end a step
+        self._ends = np.zeros(0)
         self.motors = list(motors) if motors else [Motor() for _ in joints_1]
         self._followed = Followed(self.motors)
         self._passive = np.zeros(self.n_v)
@@ -266,7 +268,7 @@ class LinkedBody(BodyDefaults, ABC):
 
     def _start(self, q: np.ndarray, v: np.ndarray, settings: StepSettings) -> Start:
         """From where a step is taken, and how."""
-        return Start(q, v, self._led, settings.gravity, settings.dt, settings.theta * settings.dt, self._conserving)
+        return Start(q, v, self._led, self._ends, settings.gravity, settings.dt, settings.theta * settings.dt, self._conserving)
 
     def _lead_base(
         self, q: np.ndarray, v: np.ndarray, v_hat: np.ndarray, dt: float, q_new: np.ndarray, v_new: np.ndarray

@@ -16,6 +16,7 @@ from femsim.model.bodies.links import LinkedBody
 from femsim.model.bodies.tree_joints import TreeJoint
 from femsim.model.bodies.tree_kernels import PRISMATIC, REVOLUTE, Tree
 from femsim.model.bodies.tree_step_kernels import Ends, Equations, Start
+from femsim.model.commands import rate_of
 
 #: A motion that a joint follows exactly may leave its range by so much, rad or m.
 _BEYOND = 1e-6
@@ -121,6 +122,7 @@ class TreeBody(LinkedBody):
         super().drive_joint(name, drive)
         self._exact = np.array([k for k, motor in enumerate(self.motors) if motor.exact], dtype=np.int64)
         self._led = self._own_rows[self._exact]
+        self._ends = np.zeros(len(self._led))
         self._exact_ranges = self.limits()[2][self._exact]
 
     def limits(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -151,6 +153,14 @@ class TreeBody(LinkedBody):
                 f"range is {low[k]:.6g} to {high[k]:.6g}. Keep its motion within, or give a stiffness: the stop then holds it."
             )
         return (targets - q[self._own_coordinates[self._exact]]) / dt
+
+    def driven_rate(self, t: float, dt: float) -> np.ndarray:
+        """Speeds of these joints by their motion at time t, s, at the end of a step of dt."""
+        return np.array([rate_of(motor.position, t, dt) for motor in self.motors if motor.exact and motor.position is not None])
+
+    def end_driven(self, velocity: np.ndarray) -> None:
+        """Take the speeds, (k,), with which these joints end the steps that are assembled from now on."""
+        self._ends = velocity
 
     # ---- places
 
@@ -290,7 +300,7 @@ class TreeBody(LinkedBody):
         old, new = self._configuration(step.q).M[:3], self._configuration(step.q_new).M[:3]
         end = step.v_new.copy()
         end[6:] = (step.v + (step.v_hat - step.v) * (step.dt / self._implicit) + self._calmed)[6:]
-        end[self._led] = step.v_hat[self._led]
+        end[self._led] = step.v_new[self._led]
         return np.asarray((new @ end - old @ step.v) / step.dt - self._step_rate[:3])
 
     def acted(self) -> dict[str, np.ndarray]:

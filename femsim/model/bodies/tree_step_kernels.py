@@ -77,8 +77,8 @@ class Start(NamedTuple):
     ----------
     q, v : ndarray, (n_q,) and (n_v,)
         Coordinates and velocities.
-    driven : ndarray, (k,)
-        Rows of v of joints that follow a motion.
+    driven, ends : ndarray, (k,)
+        Rows of v of joints that follow a motion, and the velocities with which they end the step.
     gravity : ndarray, (3,), m/s^2
         Acceleration of gravity.
     dt, implicit : float, s
@@ -90,6 +90,7 @@ class Start(NamedTuple):
     q: np.ndarray
     v: np.ndarray
     driven: np.ndarray
+    ends: np.ndarray
     gravity: np.ndarray
     dt: float
     implicit: float
@@ -112,15 +113,17 @@ def fill_equations(
 ) -> None:
     """Fill the equations of a step that is at ``moved`` (n_q,) and has the representative velocity v_hat (n_v,).
 
-    Velocities of joints that follow a motion jump to it where the step begins. Some small work arrays are made.
+    Velocities of joints that follow a motion go from those of the start, which ``start.v`` has so that v_hat leads from it to the
+    change by the rule of the others, to ``start.ends``. Some small work arrays are made.
     """
     n, theta = v_hat.shape[0], start.implicit / start.dt
     v0, v1, end = start.v.copy(), np.empty(n), start.q.copy()
     for a in range(n):
         v1[a] = start.v[a] + (v_hat[a] - start.v[a]) / theta
-    for a in start.driven:
-        v0[a] = v_hat[a] - (v_hat[a] - start.v[a]) / theta
-        v1[a] = v_hat[a]
+    for k in range(start.driven.shape[0]):
+        a = start.driven[k]
+        v0[a] = start.ends[k] - (v_hat[a] - start.v[a]) / theta
+        v1[a] = start.ends[k]
     move(tree, start.q, v_hat, start.dt, start.cayley, end)
     fill_twists(tree, ends.before, v0, ends.twist)
     fill_momenta(tree, ends.before, ends.twist, ends.first)
@@ -182,8 +185,8 @@ def end_joints(
         factor = 1.0 + (1.0 / theta - 1.0) / (1.0 + 0.25 * r * r)
         v_new[a] = start.v[a] + factor * (v_hat[a] - start.v[a])
         calmed[a] = (factor - 1.0 / theta) * (v_hat[a] - start.v[a])
-    for a in start.driven:
-        v_new[a], calmed[a] = v_hat[a], 0.0
+    for k in range(start.driven.shape[0]):
+        v_new[start.driven[k]], calmed[start.driven[k]] = start.ends[k], 0.0
 
 
 @njit(cache=True)

@@ -1,0 +1,179 @@
+"""What driven bodies carry: it sticks, presses and turns as closed forms say, since both end a step with velocities alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+import femsim as fs
+from femsim.base.rotations import angular_velocity, quaternion_from_vector, quaternion_to_matrix
+from femsim.model.commands import Command, rate_of
+from femsim.model.holds import Hold
+
+G = 9.81
+MU = 0.4
+
+
+def tray(motion: Callable[[float], object], *, soft: bool = False, dt: float = 0.01, **options: float) -> fs.Run:
+    """A driven tray of 1 kg with a box of 0.3 kg on it, or a soft one of 0.27 kg that damps itself."""
+    scene = fs.Scene("tray", dt=dt, duration=0.4, **options)
+    plate = scene.add_rigid("tray", fs.Box((0.5, 0.3, 0.01)), mass=1.0, position=(0.0, 0.0, -0.01))
+    scene.drive(plate, motion)
+    if soft:
+        rubber = fs.Elastic(1e6, 0.4, 1000.0, rayleigh_beta=2e-3)
+        box = scene.add_soft("box", fs.box_tets((0.06, 0.06, 0.03), (3, 3, 2)), rubber, position=(0.0, 0.0, 0.015))
+    else:
+        box = scene.add_rigid("box", fs.Box((0.03, 0.03, 0.02)), mass=0.3, position=(0.0, 0.0, 0.02))
+    scene.set_friction(box, plate, MU)
+    scene.sensor("box", box)
+    scene.sensor("place", box, kind="marker", **({"node": 0} if soft else {}))
+    scene.sensor("tray", plate, kind="marker")
+    scene.sensor("mount", plate, kind="mount")
+    run = fs.simulate(scene)
+    assert run.status == "converged" and run.verdict == "good"
+    return run
+
+
+def aside(run: fs.Run) -> np.ndarray:
+    """Way of the box on the tray, (steps, 3), m."""
+    way = run.markers["place"].position - run.markers["tray"].position
+    return np.asarray(way - way[0])
+
+
+@pytest.mark.parametrize("dt", [0.01, 0.0025])
+@pytest.mark.parametrize("options", [{}, {"theta": 0.5}], ids=["energy-momentum", "mid-point"])
+def test_what_friction_can_hold_does_not_creep_on_what_speeds_up(dt: float, options: dict[str, float]) -> None:
+    """At 0.95 of what friction can hold, from the first step on; the forces and the work are those of a rigid whole."""
+    a = 0.95 * MU * G
+    run = tray(lambda t: ((0.5 * a * t * t, 0.0, 0.0), (0.0, 0.0, 0.0)), dt=dt, **options)
+    assert np.abs(aside(run)).max() < 1e-9
+    np.testing.assert_allclose(run.sensors["box"].force[:, 0], 0.3 * a, rtol=1e-6)
+    np.testing.assert_allclose(run.sensors["mount"].force[:, 0], 1.3 * a, rtol=1e-6)
+    assert abs(run.steps["friction_loss_J"][-1]) < 1e-9
+    np.testing.assert_allclose(run.steps["work_J"], 0.5 * 1.3 * (a * run.steps["time_s"]) ** 2, atol=1e-8)
+
+
+def test_what_friction_cannot_hold_slides_as_far_as_it_must() -> None:
+    a = 1.15 * MU * G
+    run = tray(lambda t: ((0.5 * a * t * t, 0.0, 0.0), (0.0, 0.0, 0.0)))
+    np.testing.assert_allclose(aside(run)[-1, 0], -0.5 * 0.15 * MU * G * (0.4**2 - 0.01**2), rtol=5e-3)
+    np.testing.assert_allclose(run.sensors["box"].force[:, 0], MU * 0.3 * G, rtol=1e-6)
+
+
+def test_a_soft_body_sticks_likewise() -> None:
+    """It shears first; at 0.9 no node of it creeps."""
+    a = 0.9 * MU * G
+    run = tray(fs.Motion([0.0, 0.8], [(0.0, 0.0, 0.0), (0.64 * a / 6.0, 0.0, 0.0)]), soft=True)
+    way = aside(run)[:, 0]
+    assert np.abs(way).max() < 2e-6 and run.steps["friction_loss_J"][-1] < 1e-5
+
+
+@pytest.mark.parametrize("a", [3.0, -6.0, -9.0])
+def test_what_lies_on_a_lift_presses_steadily(a: float) -> None:
+    """Also where the lift falls by more than half of g; it did press in every second step only."""
+    run = tray(lambda t: ((0.0, 0.0, 0.5 * a * t * t), (0.0, 0.0, 0.0)))
+    np.testing.assert_allclose(run.sensors["box"].force[:, 2], 0.3 * (G + a), rtol=1e-6)
+    np.testing.assert_allclose(run.sensors["mount"].force[:, 2], 1.3 * (G + a), rtol=1e-6)
+    assert np.abs(aside(run)[:, 2]).max() < 1e-9
+
+
+def test_a_turntable_that_speeds_up_takes_a_box_along() -> None:
+    """Radial and tangential force together stay within what friction holds; the box turns with the table."""
+    scene = fs.Scene("turntable", dt=0.01, duration=1.0)
+    table = scene.add_rigid("table", fs.Cylinder(0.3, 0.01), mass=1.0, position=(0.0, 0.0, -0.01))
+    scene.drive(table, lambda t: ((0.0, 0.0, 0.0), (0.0, 0.0, 2.0 * t * t)))
+    box = scene.add_rigid("box", fs.Box((0.02, 0.02, 0.01)), mass=0.3, position=(0.2, 0.0, 0.01))
+    scene.set_friction(box, table, MU)
+    scene.sensor("box", box)
+    scene.sensor("place", box, kind="marker")
+    run = fs.simulate(scene)
+    assert run.status == "converged" and run.verdict == "good"
+    time, place = run.steps["time_s"], run.markers["place"].position
+    angle = 2.0 * time**2
+    assert np.abs(np.hypot(*place[:, :2].T) - 0.2).max() < 2e-5
+    assert np.abs(np.unwrap(np.arctan2(place[:, 1], place[:, 0])) - angle).max() < 2e-4
+    middle = time - 0.005
+    force = np.linalg.norm(run.sensors["box"].force[:, :2], axis=1)
+    np.testing.assert_allclose(force, 0.3 * 0.2 * np.hypot(4.0, (4.0 * middle) ** 2), rtol=2e-3, atol=2e-3)
+
+
+def test_the_effort_of_a_joint_that_follows_a_motion_is_of_second_order() -> None:
+    """It is that of the middle of the step, by inverse dynamics."""
+    robot, start = fs.load_robot("arm7.urdf"), {"joint2": 0.6, "joint4": 1.9, "joint6": 0.6}
+    joints = [f"joint{k}" for k in range(1, 8)]
+    motions = {k: fs.Profile([0.0, 0.25], [start.get(k, 0.0), start.get(k, 0.0) + 0.3]) for k in joints}
+
+    def wanted(t: float) -> np.ndarray:
+        h = 1e-5
+        place = {k: p(t) for k, p in motions.items()} | {"left_jaw": 0.02}
+        speed = {k: (p(t + h) - p(t - h)) / (2.0 * h) for k, p in motions.items()}
+        rate = {k: (p(t + h) - 2.0 * p(t) + p(t - h)) / h**2 for k, p in motions.items()}
+        efforts = robot.inverse_dynamics(place, speed, rate)
+        return np.array([efforts[k] for k in joints])
+
+    errors = []
+    for dt in (0.01, 0.005):
+        scene = fs.Scene("arm", dt=dt, duration=0.25)
+        scene.add_robot(robot, name="arm", joints={**start, "left_jaw": 0.02})
+        scene.drive_joint("arm", "left_jaw", fs.Profile([0.0], [0.02]))
+        for k in joints:
+            scene.drive_joint("arm", k, motions[k])
+            scene.sensor(k, f"arm.{k}", kind="revolute")
+        run = fs.simulate(scene)
+        assert run.verdict == "good" and run.steps["wrench_balance"].max() < 1e-12
+        found = np.array([run.gauges[k].values["torque_Nm"] for k in joints]).T
+        exact = np.array([wanted(t - 0.5 * dt) for t in run.steps["time_s"]])
+        errors.append(np.abs(found - exact)[2:-2].max())
+    assert errors[0] < 0.1 and errors[1] < 0.35 * errors[0]
+
+
+# ---------------------------------------------------------------------- rates
+
+
+def difference(function: Callable[[float], object], t: float, h: float = 1e-6) -> np.ndarray:
+    return np.asarray((np.asarray(function(t)) - np.asarray(function(t - h))) / h)
+
+
+@pytest.mark.parametrize("smooth", [True, False, "spline", "monotone"])
+def test_rates_of_profiles_and_motions_are_their_slopes(smooth: bool) -> None:
+    profile = fs.Profile([0.1, 0.3, 0.35, 1.0], [1.0, -2.0, 4.0, 4.5], smooth=smooth)
+    for t in (0.05, 0.1, 0.2, 0.3, 0.32, 0.5, 1.0, 1.2):
+        assert profile.rate(t) == pytest.approx(float(difference(profile, t)), rel=1e-4, abs=1e-2)
+    motion = fs.Motion([0.0, 1.0], [(0.0, 0.0, 0.0), (1.0, 2.0, 3.0)], [(0.0, 0.0, 0.0), (0.1, 0.2, 0.3)], smooth=bool(smooth))
+    np.testing.assert_allclose(np.array(motion.rate(0.4)), difference(motion, 0.4), atol=1e-4)
+
+
+def test_rates_of_functions_and_commands() -> None:
+    assert rate_of(lambda t: 3.0, 1.0, 0.01) == 0.0  # to the last bit
+    assert rate_of(lambda t: 0.1 + 2.0 * t * t, 1.0, 0.01) == pytest.approx(4.0, abs=1e-9)
+    moved, turned = rate_of(lambda t: ((t, 0.0, 0.0), (0.0, t * t, 0.0)), 0.5, 0.01)
+    np.testing.assert_allclose([moved, turned], [(1.0, 0.0, 0.0), (0.0, 1.0, 0.0)], atol=1e-9)
+    command = Command("x", fs.Profile([0.0, 2.0], [0.0, 4.0], smooth=False), "position", "m")
+    assert command.rate(1.0, 0.01) == pytest.approx(2.0)
+    command.take(8.0, 1.0, 0.5)  # from 2 to 8
+    assert [float(command.rate(t, 0.01)) for t in (1.0, 1.2, 1.5, 1.51)] == pytest.approx([0.0, 12.0, 12.0, 0.0])
+    command.take(1.0, 1.5, 0.0)  # a jump
+    assert command.rate(1.5, 0.01) == 0.0 and command.rate(1.6, 0.01) == 0.0
+
+
+@pytest.mark.parametrize("size", [1e-9, 1e-4, 0.3, 3.0])
+def test_angular_velocities_are_those_of_the_rotations(size: float) -> None:
+    rng = np.random.default_rng(0)
+    vector, rate, h = size * rng.standard_normal(3), rng.standard_normal(3), 1e-6
+
+    def turned(t: float) -> np.ndarray:
+        return quaternion_to_matrix(quaternion_from_vector(vector + t * rate))
+
+    skew = (turned(h) - turned(-h)) / (2.0 * h) @ turned(0.0).T
+    np.testing.assert_allclose(angular_velocity(vector, rate), [skew[2, 1], skew[0, 2], skew[1, 0]], atol=1e-8)
+
+
+def test_held_nodes_end_with_the_velocity_of_their_motion() -> None:
+    rng = np.random.default_rng(1)
+    hold = Hold("grip", 0, np.arange(4), rng.standard_normal((4, 3)), rng.standard_normal(3), None)
+    motion = fs.Motion([0.0, 1.0], [(0.0, 0.0, 0.0), (0.1, 0.2, 0.0)], [(0.0, 0.0, 0.0), (0.5, -1.0, 0.7)])
+    found = hold.velocities(motion, 0.4, 1e-3)
+    np.testing.assert_allclose(found, difference(lambda t: hold.positions(motion, t), 0.4), atol=1e-5)
+    assert np.abs(found).max() > 0.1
