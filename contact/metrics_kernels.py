@@ -158,6 +158,23 @@ def law_errors(
 
 
 @njit(cache=True)
+def idle_speed(u: np.ndarray, lam: np.ndarray, friction: np.ndarray) -> float:
+    """Largest lam_n max(u_n, 0) + mu lam_n |u_t| + lam_t . u_t of a contact over the largest force of all, m/s.
+
+    It is the power by which contact and friction are off: zero where the law of Signorini and Coulomb holds (the bipotential of
+    de Saxce and Feng), positive where a force in its cone presses on what parts, or does not oppose what slides. No estimate of
+    W is in it.
+    """
+    worst = strongest = 0.0
+    for m in range(lam.shape[0]):
+        speed = math.sqrt(u[m, 1] * u[m, 1] + u[m, 2] * u[m, 2])
+        off = lam[m, 0] * (larger(u[m, 0], 0.0) + friction[m] * speed) + lam[m, 1] * u[m, 1] + lam[m, 2] * u[m, 2]
+        worst = larger(worst, off)
+        strongest = larger(strongest, math.sqrt(lam[m, 0] ** 2 + lam[m, 1] ** 2 + lam[m, 2] ** 2))
+    return worst / strongest if strongest > 0.0 else 0.0
+
+
+@njit(cache=True)
 def distance_to_cone(lam: np.ndarray, friction: np.ndarray) -> float:
     """Largest distance by which a force leaves its cone, see ``contact.metrics.distance_to_cone``."""
     worst = 0.0

@@ -25,7 +25,7 @@ from contact import (
 )
 from contact.feasibility import closing_contacts, free_velocities
 from contact.metrics import contact_velocity
-from contact.metrics_kernels import law_errors
+from contact.metrics_kernels import idle_speed, law_errors
 from contact.problem import force_scales
 from contact.solvers.judge import Judge, lenient
 
@@ -216,6 +216,37 @@ def test_law_errors_against_numpy(relaxed: bool) -> None:
     for smaller in 10.0 ** rng.uniform(-3, 0, (20, 30)):
         assert law_errors(u, lam, phi, smaller * rho, friction, relaxed)[2] <= most
     assert law_errors(u[:0], lam[:0], phi[:0], rho[:0], friction[:0], relaxed) == (0.0, 0.0, 0.0, 0.0)
+
+
+def test_idle_speed_against_numpy() -> None:
+    """Zero where the law holds, whatever sticks, slides or is open; else the power by which it is off."""
+    rng = np.random.default_rng(2)
+    u, lam, friction = rng.standard_normal((20, 3)), rng.standard_normal((20, 3)), rng.uniform(0.1, 1.0, 20)
+    lam = project_cones(lam, friction)
+    speed = np.linalg.norm(u[:, 1:], axis=1)
+    off = lam[:, 0] * (np.maximum(u[:, 0], 0.0) + friction * speed) + (lam[:, 1:] * u[:, 1:]).sum(axis=1)
+    assert idle_speed(u, lam, friction) == pytest.approx(off.max() / np.linalg.norm(lam, axis=1).max(), rel=1e-12)
+    holds_u = np.array([[0.3, 1.0, 2.0], [0.0, 0.0, 0.0], [0.0, 3.0, -4.0]])
+    holds = np.array([[0.0, 0.0, 0.0], [2.0, 0.3, 0.1], [5.0, -1.5, 2.0]])
+    assert idle_speed(holds_u, holds, np.full(3, 0.5)) == pytest.approx(0.0, abs=1e-15)
+    assert idle_speed(holds_u, 0.0 * holds, np.full(3, 0.5)) == 0.0
+
+
+@pytest.mark.parametrize("solver", ["canal", "cond-newton", "apgd", "ccs", "admm"])
+def test_a_force_that_presses_on_what_parts_is_not_converged(solver: str) -> None:
+    """A stiff net that slides on one contact, which feels 1e-5 of the diagonal of A: that hid that F_n was 46 N."""
+    side, k = 5, 1e7
+    lattice = np.arange(side**3).reshape(side, side, side)
+    pairs = np.concatenate([np.stack([np.delete(lattice, -1, i), np.delete(lattice, 0, i)], -1).reshape(-1, 2) for i in range(3)])
+    D = np.zeros((len(pairs), side**3))
+    D[np.arange(len(pairs)), pairs[:, 0]], D[np.arange(len(pairs)), pairs[:, 1]] = 1.0, -1.0
+    A = np.kron(k * D.T @ D + np.eye(side**3), np.eye(3))
+    b = np.tile([1.0, 0.0, -0.1], side**3)
+    J = np.zeros((3, len(b)))
+    J[0, 2] = J[1, 0] = J[2, 1] = 1.0
+    problem = make_problem(A, b, J, np.zeros(1), 0.3, dt=0.01)
+    found = make_solver(solver, tolerance=1e-6).solve(problem)
+    assert not found.converged or found.lam[0] == pytest.approx([12.5, -3.75, 0.0], rel=1e-3, abs=1e-6)
 
 
 def test_a_penetration_is_seen_beside_any_force() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -177,3 +178,18 @@ def test_held_nodes_end_with_the_velocity_of_their_motion() -> None:
     found = hold.velocities(motion, 0.4, 1e-3)
     np.testing.assert_allclose(found, difference(lambda t: hold.positions(motion, t), 0.4), atol=1e-5)
     assert np.abs(found).max() > 0.1
+
+
+@pytest.mark.parametrize("theta", [None, 0.5, 0.75, 1.0])
+def test_who_turns_a_body_about_no_principal_axis_bears_its_gyroscopic_torque(theta: float | None) -> None:
+    """omega x I omega, at a constant rate, between its values at both ends of the step."""
+    axis, rate, dt = np.array([1.0, 1.0, 0.0]) / math.sqrt(2.0), 6.0, 0.002
+    scene = fs.Scene("spun", dt=dt, duration=0.2, gravity=(0.0, 0.0, 0.0), **({} if theta is None else {"theta": theta}))
+    box = scene.add_rigid("box", fs.Box((0.1, 0.03, 0.02)), mass=1.0)
+    scene.drive(box, lambda t: (np.zeros(3), axis * rate * t))
+    scene.sensor("mount", box, kind="mount")
+    found = fs.simulate(scene).sensors["mount"].torque[-1]
+    inertia, spin = np.diag([0.0013, 0.0104, 0.0109]) / 3.0, rate * axis
+    turn = quaternion_to_matrix(quaternion_from_vector(axis * rate * (0.2 - 0.5 * dt)))
+    wanted = np.cross(spin, turn @ inertia @ turn.T @ spin)
+    np.testing.assert_allclose(found, wanted, atol=0.02 * np.linalg.norm(wanted))

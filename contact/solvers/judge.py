@@ -27,7 +27,7 @@ import numpy as np
 from contact.feasibility import closing_contacts, free_velocities
 from contact.local import LocalProblem
 from contact.metrics import LawArguments, Residuals, law_arguments, natural_map, residuals, rounding, rounding_at_most
-from contact.metrics_kernels import TINY, law_errors
+from contact.metrics_kernels import TINY, idle_speed, law_errors
 from contact.narrow import narrow_scales
 from contact.problem import ContactProblem, isotropic
 from contact.solvers.base import History, Solution, Status
@@ -84,10 +84,12 @@ class Judge:
     - the largest ``|lam - P_K(lam - rho uh)| / rho`` of a contact, relative to the largest velocity that they have, or would have
       without contact forces, is at most what :func:`lenient` allows;
     - the natural map with the blocks of W for rho is at most the tolerance, where a solver knows W (:meth:`know`) or bodies are
-      narrow (:func:`contact.narrow.narrow_scales`).
+      narrow (:func:`contact.narrow.narrow_scales`);
+    - else the power by which contacts and friction are off, over the largest force, is at most a hundredth of this velocity
+      (:func:`contact.metrics_kernels.idle_speed`).
 
-    Elsewhere rho is estimated from the diagonal of A. Of stiff bodies it is too large then, and these numbers are too small where
-    a force is wrong, though not where a velocity is.
+    Where W is not known rho is estimated from the diagonal of A. Of stiff bodies it is too large then, and all numbers with it
+    are too small where a force is wrong, though not where a velocity is.
     """
 
     def __init__(
@@ -187,6 +189,10 @@ class Judge:
                 break
         if most > self.tolerance and self._narrow_scales is not None:
             error = max(error, natural_map(law.u, law.lam, self._narrow_scales, law.friction, self._relaxed))
+        idle = 0.0 if self._relaxed else idle_speed(law.u, law.lam, law.friction)
+        if idle > VELOCITY_BOUND * pace:
+            off = idle / max(pace, *self._free_speeds(law), TINY)
+            error = max(error, off if off > VELOCITY_BOUND else 0.0)
         return error
 
     @cached_property

@@ -9,7 +9,7 @@ import numpy as np
 
 from femsim.model.bodies import articulated_kernels as kernels
 from femsim.model.bodies.articulated_kernels import StepTerms
-from femsim.model.bodies.body import BodyStep, StepSettings, StepStart
+from femsim.model.bodies.body import BodyForces, BodyStep, StepSettings, StepStart
 from femsim.model.bodies.links import LinkedBody
 from femsim.model.bodies.tree_joints import Motor, TreeJoint
 from femsim.model.bodies.tree_kernels import FIXED, PRISMATIC, Tree
@@ -233,6 +233,18 @@ class ArticulatedBody(LinkedBody):
         return self._configuration(q if self.n_joints and not self._conserving else q_new).M[None]
 
     # ---- balance
+
+    def balance(self, step: BodyStep) -> BodyForces:
+        """Sum up the forces of a step; who drives a body without joints also exerts what turns its angular momentum.
+
+        A theta step has the gyroscopic torque of a free body, by which the velocity at its end is found; one that is driven has
+        that of its motion.
+        """
+        forces = super().balance(step)
+        if forces.drive is not None and not self.n_joints and not self._conserving:
+            old, new = self._configuration(step.q).M[3:], self._configuration(step.q_new).M[3:]
+            forces.drive[3:6] += (new - old) @ step.v_new / step.dt - self._terms.bias[3:]
+        return forces
 
     @property
     def joint_force(self) -> np.ndarray:
