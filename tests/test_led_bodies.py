@@ -193,3 +193,32 @@ def test_who_turns_a_body_about_no_principal_axis_bears_its_gyroscopic_torque(th
     turn = quaternion_to_matrix(quaternion_from_vector(axis * rate * (0.2 - 0.5 * dt)))
     wanted = np.cross(spin, turn @ inertia @ turn.T @ spin)
     np.testing.assert_allclose(found, wanted, atol=0.02 * np.linalg.norm(wanted))
+
+
+def lost(after: float) -> Callable[[float], float]:
+    return lambda t: 0.1 if t < after else math.nan
+
+
+@pytest.mark.parametrize("what", ["base", "hold", "joint", "servo", "effort"])
+def test_a_motion_that_is_lost_on_the_way_is_named(what: str) -> None:
+    scene = fs.Scene("lost", dt=0.01, duration=0.1)
+    if what == "base":
+        box = scene.add_rigid("cart", fs.Box((0.1, 0.1, 0.1)), mass=1.0)
+        scene.drive(box, lambda t: ((lost(0.05)(t) - 0.1, 0.0, 0.0), (0.0, 0.0, 0.0)))
+        words = "motion of cart is not finite at 0.05 s"
+    elif what == "hold":
+        soft = scene.add_soft("pad", fs.box_tets((0.1, 0.1, 0.1), 1), fs.Elastic(1e6, 0.3, 1000.0))
+        motion = lambda t: ((lost(0.05)(t) - 0.1, 0.0, 0.0), (0.0, 0.0, 0.0))  # noqa: E731
+        scene.hold(soft, lambda x: x[:, 2] > 0.0, motion, name="grip")
+        words = "motion of the hold 'grip' is not finite"
+    else:
+        scene.add_robot("arm7.urdf", name="arm", joints={"joint1": 0.1})
+        options = {
+            "joint": {"motion": lost(0.05)},
+            "servo": {"motion": lost(0.05), "stiffness": 10.0},
+            "effort": {"effort": lost(0.05)},
+        }
+        scene.drive_joint("arm", "joint1", **options[what])
+        words = "motion of a joint of arm is not finite" if what == "joint" else "joint arm.joint1: its drive gives"
+    with pytest.raises(fs.InputError, match=words):
+        fs.simulate(scene)

@@ -375,3 +375,23 @@ def test_loads_of_a_wrong_shape_are_refused() -> None:
         scene.add_rod("rod", line(5, (0, 0, 0), (1, 0, 0)), ROUND, RUBBER, load=load, **ends)
         with pytest.raises(fs.InputError, match=match):
             fs.simulate(scene, duration=0.01)
+
+
+@pytest.mark.parametrize("rails", ["surface", "centre"])
+def test_a_rod_rolls_down_two_others_by_its_own_radius(rails: str) -> None:
+    """Of those that contact does not turn it feels the surface too: it did roll as if on their centre lines, 0.013 m away."""
+    lean, along, across = 0.35, np.linspace(-0.1, 0.1, 11), np.linspace(-0.03, 0.03, 9)
+    scene = fs.Scene("rails", dt=0.002, duration=0.1, gravity=(0.0, -9.81 * np.sin(lean), -9.81 * np.cos(lean)))
+    stiff = fs.Elastic(1e10, 0.3, 1200.0)
+    for name, x in (("left", -0.02), ("right", 0.02)):
+        points = np.column_stack([np.full(11, x), along, np.zeros(11)])
+        scene.add_rod(name, points, fs.circular_section(0.01), stiff, start="clamped", end="clamped", contact=rails)
+    points = np.column_stack([across, np.full(9, 0.08), np.full(9, 0.01301)])
+    rod = scene.add_rod("rod", points, fs.circular_section(0.003), fs.Elastic(1e9, 0.3, 1200.0), contact="surface")
+    for name in ("left", "right"):
+        scene.set_friction(rod, name, 0.4)
+    run = fs.simulate(scene)
+    assert run.status == "converged" and run.verdict == "good"
+    velocity = run.stepper.state.v[run.stepper.system.v_slices[-1]].reshape(-1, 6).mean(axis=0)
+    assert -velocity[1] == pytest.approx(0.003 * velocity[3], rel=0.01)
+    assert -velocity[1] == pytest.approx(2.0 / 3.0 * 9.81 * np.sin(lean) * 0.1, rel=0.02)

@@ -267,7 +267,7 @@ class DeformingFamily:
         position[turns.all(axis=1)] = position[turns.all(axis=1)].mean(axis=1, keepdims=True)
         for side in (0, 1):
             own = turns[:, side] & ~turns[:, 1 - side]
-            position[own, side] = on_nodes[own, 1 - side]
+            position[own, side] = position[own, 1 - side]
         moved = Found(replace(c, frame=frame, point=point, weight=weight, position=position), points, placed, found.margin)
         out = self._filled(moved, given)
         if len(out.keep) < len(c):

@@ -6,6 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from contact.metrics import is_finite
+from femsim.base.errors import InputError
 from femsim.base.rotations import (
     angular_velocity,
     cayley_from_quaternion,
@@ -61,7 +63,26 @@ class Led(NamedTuple):
 def led(scene: Scene, system: System, state: State, settings: StepSettings, still: float) -> Led:
     """Velocities of these rows in a step and at its end; velocities that differ by less than ``still``, m/s, are the same."""
     v = prescribed_velocity(scene, system, state, settings)
+    if not is_finite(v):
+        raise InputError(
+            f"{_lost(scene, system, v)} at {state.t + settings.dt:g} s; correct the function of time that it follows."
+        )
     return Led(v, prescribed_end(scene, system, state, settings, v, still))
+
+
+def _lost(scene: Scene, system: System, v: np.ndarray) -> str:
+    """Say which motion gives a velocity of prescribed rows, (n,), that is not finite."""
+    for index in scene.motions:
+        row = system.v_slices[index].start
+        if not np.isfinite(v[row : row + 6]).all():
+            return f"the motion of {scene.bodies[index].name} is not finite"
+    for hold in exact_holds(scene):
+        if not np.isfinite(v[system.v_slices[hold.body].start + hold.rows]).all():
+            return f"the motion of the hold {hold.name!r} is not finite"
+    for body, rows in zip(system.bodies, system.v_slices, strict=True):
+        if not np.isfinite(v[rows]).all():
+            return f"the motion of a joint of {body.name} is not finite"
+    return "a motion is not finite"
 
 
 def prescribed_velocity(scene: Scene, system: System, state: State, settings: StepSettings) -> np.ndarray:

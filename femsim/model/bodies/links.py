@@ -11,6 +11,7 @@ import numpy as np
 
 from contact import GroupKind
 from contact.compiled import Fixed
+from femsim.base.errors import InputError
 from femsim.base.rotations import quaternion_from_matrix
 from femsim.model.bodies import tree_kernels as kernels
 from femsim.model.bodies.body import BodyForces, BodyStep, LinkPlaces, StepSettings
@@ -176,6 +177,12 @@ class LinkedBody(BodyDefaults, ABC):
             elif motor.velocity is not None:
                 pace = motor.velocity(place)
             self._servo[:, k] = effort, target, pace, motor.stiffness, motor.damping, motor.max_effort
+        if not np.isfinite(self._servo[:3]).all():
+            lost = self.joint_names()[int(np.flatnonzero(~np.isfinite(self._servo[:3]).all(axis=0))[0])]
+            raise InputError(
+                f"joint {self.name}.{lost}: its drive gives a target, speed or effort that is not finite from {t:g} s on; "
+                "correct its function of time."
+            )
 
     def damping_power(self, v_hat: np.ndarray) -> float:
         """Power that the joints lose to their damping, W; servo forces count without it in ``external``."""
