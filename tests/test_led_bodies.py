@@ -146,6 +146,27 @@ def test_rates_of_profiles_and_motions_are_their_slopes(smooth: bool) -> None:
     np.testing.assert_allclose(np.array(motion.rate(0.4)), difference(motion, 0.4), atol=1e-4)
 
 
+def test_values_that_are_held_from_step_to_step_move_in_all_of_it() -> None:
+    """What a tray carries that goes on in jumps, by a function or by commands, does not stop at the end of each step."""
+
+    def held(t: float) -> tuple[tuple[float, float, float], tuple[float, float, float]]:
+        return (1e-4 * round(t / 0.01 - 1e-6), 0.0, 0.0), (0.0, 0.0, 0.0)
+
+    run = tray(held)
+    assert np.abs(aside(run)[1:] - aside(run)[1]).max() < 1e-9 and run.steps["friction_loss_J"][-1] < 1e-3
+    scene = fs.Scene("commanded", dt=0.01, duration=1.0)
+    plate = scene.add_rigid("tray", fs.Box((0.5, 0.3, 0.01)), mass=1.0, position=(0.0, 0.0, -0.01))
+    scene.drive(plate, fs.Motion([0.0], [(0.0, 0.0, 0.0)]))
+    box = scene.add_rigid("box", fs.Box((0.03, 0.03, 0.02)), mass=0.3, position=(0.0, 0.0, 0.02))
+    scene.set_friction(box, plate, MU)
+    sim, ways = fs.Simulation(scene), []
+    for k in range(30):
+        sim.set("tray", ((1e-4 * k, 0.0, 0.0), (0.0, 0.0, 0.0)))
+        sim.step()
+        ways.append(sim.pose("box")[1][0] - sim.pose("tray")[1][0])
+    assert np.ptp(ways) < 1e-9
+
+
 def test_rates_of_functions_and_commands() -> None:
     assert rate_of(lambda t: 3.0, 1.0, 0.01) == 0.0  # to the last bit
     assert rate_of(lambda t: 0.1 + 2.0 * t * t, 1.0, 0.01) == pytest.approx(4.0, abs=1e-9)
@@ -155,8 +176,8 @@ def test_rates_of_functions_and_commands() -> None:
     assert command.rate(1.0, 0.01) == pytest.approx(2.0)
     command.take(8.0, 1.0, 0.5)  # from 2 to 8
     assert [float(command.rate(t, 0.01)) for t in (1.0, 1.2, 1.5, 1.51)] == pytest.approx([0.0, 12.0, 12.0, 0.0])
-    command.take(1.0, 1.5, 0.0)  # a jump
-    assert command.rate(1.5, 0.01) == 0.0 and command.rate(1.6, 0.01) == 0.0
+    command.take(1.0, 1.5, 0.0)  # a jump, which takes the step that begins there
+    assert command.rate(1.51, 0.01) == pytest.approx(-700.0) and command.rate(1.52, 0.01) == 0.0
 
 
 @pytest.mark.parametrize("size", [1e-9, 1e-4, 0.3, 3.0])

@@ -75,10 +75,12 @@ class Command:
         return float(value) if value.ndim == 0 else value
 
     def rate(self, t: float, dt: float) -> np.ndarray:
-        """Rate of change just before a time t (s), at the end of a step of dt (s)."""
+        """Rate of change just before a time t (s), at the end of a step of dt (s), see :func:`rate_of`."""
         if self._taken is None:
             return rate_of(self.given, t, dt)
         begun, start, end, target = self._taken
+        if end == begun:  # what jumps where the step begins moves in all of it
+            return (target - start) / dt if abs(t - dt - begun) < 0.5 * dt else np.zeros_like(target)
         return (target - start) / (end - begun) if begun < t - _BEFORE * dt <= end else np.zeros_like(target)
 
     def _check(self, value: Any, t: float) -> None:
@@ -153,7 +155,8 @@ def rate_of(function: Callable[[float], Any], t: float, dt: float) -> np.ndarray
     """Rate of change of a function of time just before a time t (s), at the end of a step of dt (s).
 
     What has a rate is asked for it. Others are asked at three places of the last part of the step, and a parabola through these
-    answers: of what does not move that is zero to the last bit.
+    answers. Where they do not differ to the last bit, what is at rest is told from what moves in jumps, as values that are held
+    from step to step do, by the mean rate in the step.
     """
     if isinstance(function, Command):
         return function.rate(t, dt)
@@ -161,4 +164,6 @@ def rate_of(function: Callable[[float], Any], t: float, dt: float) -> np.ndarray
         return np.asarray(function.rate(t - _BEFORE * dt), dtype=np.float64)
     h = dt * _PART
     last, middle, first = (np.asarray(function(place), dtype=np.float64) for place in (t, t - h, t - 2.0 * h))
+    if not (last - first).any():
+        return np.asarray((last - np.asarray(function(t - dt), dtype=np.float64)) / dt)
     return np.asarray((3.0 * (last - middle) - (middle - first)) / (2.0 * h))
