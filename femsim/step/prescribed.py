@@ -136,7 +136,9 @@ def prescribed_end(scene: Scene, system: System, state: State, settings: StepSet
         row = system.v_slices[index].start
         moved, turned = rate_of(motion, t, dt)
         end[row : row + 3] = moved
-        end[row + 3 : row + 6] = angular_velocity(np.asarray(motion(t)[1], dtype=np.float64), turned)
+        if turned.any():
+            turned = angular_velocity(np.asarray(motion(t)[1], dtype=np.float64), turned)
+        end[row + 3 : row + 6] = turned
     for body, rows in zip(system.bodies, system.v_slices, strict=True):
         driven = body.driven_rows()
         if len(driven):
