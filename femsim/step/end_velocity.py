@@ -40,7 +40,7 @@ from femsim.step.contacts import ContactRows
 from femsim.step.joint_velocity import JointedMobility
 from femsim.step.mobility import mass_times
 from femsim.step.newton import Newton, Solved
-from femsim.step.prescribed import Led
+from femsim.step.prescribed import Prescribed
 from femsim.step.state import State
 from femsim.step.system import System
 
@@ -70,8 +70,8 @@ class EndVelocity:
         How well the contact law holds for them, see :func:`contact.split.solve_split`.
     late : (ContactRows, ndarray) or None
         Contacts at the end of the step and the part of ``lam`` that acts there, (nc, 3), N; None where there is none.
-    led : float, J
-        Work of drives beyond that of their forces with the velocities of the step, see :func:`led_work`.
+    driving : float, J
+        Work of drives beyond that of their forces with the velocities of the step, see :func:`drive_work`.
     """
 
     v: np.ndarray
@@ -80,7 +80,7 @@ class EndVelocity:
     held: np.ndarray
     residual: float = 0.0
     late: tuple[ContactRows, np.ndarray] | None = None
-    led: float = 0.0
+    driving: float = 0.0
 
     def judged(self, solved: Solved) -> Solved:
         """Call a step not converged where the contact law does not hold for the velocities at its end."""
@@ -195,8 +195,8 @@ def end_velocity(
     return EndVelocity(v, acting, work, held, residual, (rows, acting - lam))
 
 
-def led_work(
-    system: System, given: Led, rows: ContactRows, end: EndVelocity, old: State, new: State, dt: float, joined: float
+def drive_work(
+    system: System, given: Prescribed, rows: ContactRows, end: EndVelocity, old: State, new: State, dt: float, joined: float
 ) -> float:
     """Work, J, that drives do in a step beyond that of their forces with the velocities ``given.v`` of the step.
 
@@ -207,7 +207,7 @@ def led_work(
     ----------
     system : System
         The bodies.
-    given : Led
+    given : Prescribed
         Velocities of prescribed rows.
     rows : ContactRows
         Contacts in the step, at these velocities.
@@ -227,8 +227,8 @@ def led_work(
         work -= dt * float((late * (there.surface - rows.surface)).sum())
     uneven = 0.5 * (old.v + end.v) - given.v
     for body, q, v in zip(system.bodies, system.q_slices, system.v_slices, strict=True):
-        led = system.prescribed[v]
-        if led.any() and uneven[v][led].any():
+        own = system.prescribed[v]
+        if own.any() and uneven[v][own].any():
             change = mass_times(body.inertia(old.q[q], new.q[q]), end.v[v] - old.v[v])
-            work += float(change[led] @ uneven[v][led])
+            work += float(change[own] @ uneven[v][own])
     return work

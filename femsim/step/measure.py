@@ -65,7 +65,7 @@ def measure(
     friction_loss = old.friction_loss - float(end.work[:, 1:].sum())
     reaction = system.reaction(solution.v, forces.generalized + system.joints.pushed()) + end.held
     work = old.work + dt * float((system.external + reaction) @ solution.v)
-    work += end.led + dt * sum(coupling.power for coupling in system.couplings)
+    work += end.driving + dt * sum(coupling.power for coupling in system.couplings)
     contact_force, force_sum = _on_bodies(owner, forces, len(system.bodies))
     momentum, kinetic, elastic, potential, balance = np.zeros(3), 0.0, 0.0, 0.0, 0.0
     inverted, unbalanced = 0, -1

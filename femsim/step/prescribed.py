@@ -45,7 +45,7 @@ def exact_holds(scene: Scene) -> list[Hold]:
     return [hold for hold in scene.holds if not hold.gives_way]
 
 
-class Led(NamedTuple):
+class Prescribed(NamedTuple):
     """Velocities of the prescribed rows of v, zero in others, m/s and rad/s.
 
     Attributes
@@ -60,14 +60,14 @@ class Led(NamedTuple):
     end: np.ndarray
 
 
-def led(scene: Scene, system: System, state: State, settings: StepSettings, still: float) -> Led:
+def prescribed(scene: Scene, system: System, state: State, settings: StepSettings, still: float) -> Prescribed:
     """Velocities of these rows in a step and at its end; velocities that differ by less than ``still``, m/s, are the same."""
     v = prescribed_velocity(scene, system, state, settings)
     if not is_finite(v):
         raise InputError(
             f"{_lost(scene, system, v)} at {state.t + settings.dt:g} s; correct the function of time that it follows."
         )
-    return Led(v, prescribed_end(scene, system, state, settings, v, still))
+    return Prescribed(v, prescribed_end(scene, system, state, settings, v, still))
 
 
 def _lost(scene: Scene, system: System, v: np.ndarray) -> str:

@@ -23,14 +23,14 @@ from femsim.scene.scene import Scene
 from femsim.step import soft_pairs
 from femsim.step.contact_family import Rates
 from femsim.step.contacts import ContactRows, Contacts, within
-from femsim.step.end_velocity import EndVelocity, end_velocity, led_work, weakened
+from femsim.step.end_velocity import EndVelocity, drive_work, end_velocity, weakened
 from femsim.step.free_flight import keep_momentum
 from femsim.step.joint_velocity import jointed_mobility
 from femsim.step.measure import measure
 from femsim.step.newton import PATIENCE, Follow, Newton, Solved, linearise_ahead, solve_step
 from femsim.step.placed import Placed
 from femsim.step.predict import predicted, remembered
-from femsim.step.prescribed import Led, held_points, led, prescribed_rows
+from femsim.step.prescribed import Prescribed, held_points, prescribed, prescribed_rows
 from femsim.step.report import StepReport
 from femsim.step.start import check_start
 from femsim.step.state import Memory, State
@@ -141,7 +141,7 @@ class Stepper:
         """Advance by one time step, whatever comes of it; :func:`femsim.step.advance.take_step` halves steps that fail."""
         state, system, contacts, settings = self.state, self.system, self.contacts, self.settings
         with self.timed("assemble"):
-            given = led(self.scene, system, state, settings, self.newton.still)
+            given = prescribed(self.scene, system, state, settings, self.newton.still)
             system.assemble(state, settings, *given)
         rows, solved = self._solve(given)
         ended = self._end(rows, solved, given)
@@ -176,7 +176,7 @@ class Stepper:
             self._placed = (new.q.tobytes(), arrived)
         return report
 
-    def _solve(self, given: Led) -> tuple[ContactRows, Solved]:
+    def _solve(self, given: Prescribed) -> tuple[ContactRows, Solved]:
         """Find the contacts and solve the step; again, with those in reach of what came of it, where that went further."""
         contacts, state, settings = self.contacts, self.state, self.settings
         placed, v_hat = self.placed, self._expected()
@@ -222,7 +222,7 @@ class Stepper:
             return self.state.v_hat
         return predicted(self.state, self.settings.dt, self.system.free_weight(), self.newton.still)
 
-    def _end(self, rows: ContactRows, solved: Solved, given: Led) -> _Ended:
+    def _end(self, rows: ContactRows, solved: Solved, given: Prescribed) -> _Ended:
         """Where a solved step leads, and the velocities that it ends with.
 
         Solved again with less friction, as long as friction did work on bodies.
@@ -254,8 +254,8 @@ class Stepper:
                     self.system.joints.add_impulses(impulses)
                 if given.end is not given.v:
                     joined_work = 0.0 if joints is None else joints.power(impulses, given.end - given.v)
-                    work = led_work(self.system, given, solved.rows, end, self.state, new, self.settings.dt, joined_work)
-                    end = replace(end, led=work)
+                    work = drive_work(self.system, given, solved.rows, end, self.state, new, self.settings.dt, joined_work)
+                    end = replace(end, driving=work)
                 allowed = weakened(friction, rows, solved, end, self.newton)
             if allowed is None or again == _MOST_WEAKENINGS or not solved.solution.converged:
                 break
@@ -263,7 +263,7 @@ class Stepper:
             solved = self._solve_again(rows.with_friction(friction), solved, given)
         return _Ended(solved, new, u, end, arrived, there)
 
-    def _solve_again(self, rows: ContactRows, solved: Solved, given: Led) -> Solved:
+    def _solve_again(self, rows: ContactRows, solved: Solved, given: Prescribed) -> Solved:
         """Solve a step once more with other rows, from what came of it."""
         system, state, solution = self.system, self.state, solved.solution
         with self.timed("assemble"):
