@@ -244,9 +244,15 @@ def _check_bends(profile: FloatArray, padding: float) -> None:
             f"Revolved: the wall of padding {padding} m overlaps itself in bend {int(tight[0])} of the polyline, where "
             f"segments are {room[tight[0]]:.6g} m long; allowed are gentler bends, longer segments or a smaller padding."
         )
+    along = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(profile, axis=0), axis=1))])
     for i in range(len(profile) - 1):
         for j in range(i + 2, len(profile) - 1):
-            apart = _apart(profile[i : i + 2], profile[j : j + 2])
+            # a wall whose bends are gentle enough comes back after this way at the soonest
+            least = np.pi * padding - (along[j] - along[i + 1])
+            apart = min(
+                _apart(_cut(profile[i : i + 2][::-1], least)[::-1], profile[j : j + 2]),
+                _apart(profile[i : i + 2], _cut(profile[j : j + 2], least)),
+            )
             if apart < 2.0 * padding:
                 raise ContactError(
                     f"Revolved: segments {i} and {j} of the polyline come within {apart:.6g} m of each other; allowed is twice "
@@ -254,8 +260,19 @@ def _check_bends(profile: FloatArray, padding: float) -> None:
                 )
 
 
+def _cut(segment: FloatArray, off: float) -> FloatArray:
+    """Segment (2, 2) without so much of its start; what is gone is far away."""
+    way = segment[1] - segment[0]
+    part = off / float(np.linalg.norm(way))
+    if part >= 1.0:
+        return np.array([[np.inf, 0.0], [np.inf, 1.0]])
+    return np.stack([segment[0] + max(part, 0.0) * way, segment[1]])
+
+
 def _apart(a: FloatArray, b: FloatArray) -> float:
-    """Distance of two segments (2, 2), 0 where they cross."""
+    """Distance of two segments (2, 2), 0 where they cross; infinite where one is far away."""
+    if not (np.isfinite(a).all() and np.isfinite(b).all()):
+        return np.inf
 
     def side(p: FloatArray, q: FloatArray, x: FloatArray) -> float:
         return float((q[0] - p[0]) * (x[1] - p[1]) - (q[1] - p[1]) * (x[0] - p[0]))

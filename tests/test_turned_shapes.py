@@ -189,3 +189,21 @@ def test_wrong_numbers_are_named():
     with pytest.raises(MeshError, match="multiple of 12"):
         thread_triangles(0.005, 0.024, 0.021, 0.0006, 0.1, np.pi / 6, segments=50)
     assert len(BOWL.features()[0]) == 1 + 2 * TURN_POINTS
+
+
+def test_walls_may_be_finely_sampled_but_not_fold_onto_themselves() -> None:
+    """Neighbours of short segments are nearer than twice the padding without an overlap; legs of a fold are not."""
+    for count in (20, 60, 100):
+        angle = np.linspace(0.0, np.pi / 3.0, count)
+        Revolved(np.column_stack([0.2 * np.sin(angle), 0.2 - 0.2 * np.cos(angle)]), 0.002)
+    turn = np.linspace(0.0, np.pi, 40)
+    for gap, fits in ((0.0046, True), (0.0042, True), (0.0036, False), (0.003, False)):
+        bend = np.column_stack([0.1 + 0.5 * gap * np.sin(turn), 0.5 * gap * (1.0 - np.cos(turn))])
+        fold = np.concatenate([[(0.05, 0.0)], bend, [(0.05, gap)]])
+        if fits:
+            Revolved(fold, 0.002)
+        else:
+            with pytest.raises(ContactError, match=r"overlaps itself|come within"):
+                Revolved(fold, 0.002)
+    with pytest.raises(ContactError, match="come within"):  # legs that lean towards each other behind a wide bend
+        Revolved([(0.05, 0.0), (0.1, 0.01), (0.11, 0.01), (0.11, 0.02), (0.1, 0.02), (0.05, 0.003)], 0.002)
