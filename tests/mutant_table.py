@@ -95,8 +95,13 @@ MUTANTS = (
     ),
     Mutant(
         "physics", "prescribed velocities jump backwards", STEP + "system.py",
-        "v_prescribed[self._rows] - settings.theta * jump", "v_prescribed[self._rows] + settings.theta * jump",
+        "v_prescribed[self._rows] - settings.theta * (self._ends", "v_prescribed[self._rows] + settings.theta * (self._ends",
         "test_system.py",
+    ),
+    Mutant(
+        "physics", "driven bodies end a step with their mean velocity in it", STEP + "prescribed.py",
+        "return end if np.abs(end - v).max() > still else v", "return v",
+        "test_driven_bodies.py::test_what_lies_on_a_lift_presses_steadily",
     ),
     Mutant(
         "physics", "soft contacts undo a part of their depth", STEP + "rows_kernels.py",
@@ -389,8 +394,13 @@ MUTANTS = (
     ),
     Mutant(
         "energies", "work of tendons and pumps forgotten", STEP + "measure.py",
-        "work += dt * sum(coupling.power for coupling in system.couplings)", "pass",
+        "work += end.driving + dt * sum(coupling.power for coupling in system.couplings)", "work += end.driving",
         "test_chambers.py::test_power_is_pressure_times_flow_and_energy_never_grows",
+    ),
+    Mutant(
+        "energies", "work of drives at the end of a step forgotten", STEP + "stepper.py",
+        "end = replace(end, driving=work)", "pass",
+        "test_driven_scenes.py::test_a_robot_led_by_its_tool_takes_one_iteration_and_keeps_its_loop_closed",
     ),
     Mutant(
         "energies", "work of the driven ends of rods the other way", STEP + "measure.py",
@@ -677,6 +687,11 @@ MUTANTS = (
         "        except NotPositiveError:\n            return False",
         "        except NotPositiveError:\n            return True",
         "test_definite.py::test_against_eigenvalues",
+    ),
+    Mutant(
+        "judges", "forces that press on what parts pass", "contact/solvers/judge.py",
+        "if idle > VELOCITY_BOUND * pace:", "if False:",
+        "test_feasibility.py::test_a_force_that_presses_on_what_parts_is_not_converged",
     ),
     Mutant(
         "judges", "single precision is shown the whole diagonal", "contact/solvers/definite.py",

@@ -288,7 +288,7 @@ class TreeBody(LinkedBody):
         """
         M, middle = self._configuration(step.q_new).M, self._calmed_to.copy()
         if step.driven:
-            middle[:6] = step.v_hat[:6]
+            middle[:6] = step.v_new[:6]
         return float(
             step_kernels.calming(
                 M, self._calmed, middle, not step.driven, self._passive, self.joint_damping, step.dt, self.effort, self.damped
