@@ -63,6 +63,48 @@ def test_positions_are_read(text: str, times: list[float] | None, tmp_path: Path
 
 
 @pytest.mark.parametrize(
+    ("names", "times"),
+    [
+        ("header.stamp", [0.0, 0.5, 1.5]),
+        ("field.header.stamp", [0.0, 0.5, 1.5]),
+        ("/arm/joint_states/header/stamp", [0.0, 0.5, 1.5]),
+        ("elapsed_time", [0.0, 0.5, 1.5]),
+        ("elapsed_s", [0.0, 0.5, 1.5]),
+        ("elapsedTime_ms", [0.0, 0.0005, 0.0015]),
+        ("robot_time_s", [0.0, 0.5, 1.5]),
+        ("time_from_start", [0.0, 0.5, 1.5]),
+        ("unix_time", [0.0, 0.5, 1.5]),
+        ("secs", [0.0, 0.5, 1.5]),
+        ("stamp.millis", [0.0, 0.0005, 0.0015]),
+        ("clock", [0.0, 0.5, 1.5]),
+        ("runtime_error", None),
+        ("start_time", None),
+        ("clock_skew", None),
+        ("lifetime", None),
+        ("min", None),
+        ("elapsed_N", None),
+    ],
+)
+def test_times_are_known_by_their_names(names: str, times: list[float] | None, tmp_path: Path) -> None:
+    """Or the words say that there are none."""
+    path = fs.load_path(put(tmp_path, f"{names} x_m y_m z_m\n" + rows([0.0, 0.5, 1.5], XYZ)), dt=0.25, max_speed=1e3, jumps=True)
+    assert path.times == pytest.approx(times or [0.0, 0.25, 0.5], rel=1e-12)
+    assert ("no time column: rows are dt = 0.25 s apart" in path.words) == (times is None)
+    assert path.notes == (() if times else (f"columns that were not read: {names.removesuffix('_N')}",))
+
+
+@pytest.mark.parametrize("names", ["header.stamp.sec header.stamp.nanosec", "stamp_sec stamp_nsec", "secs nsecs"])
+def test_seconds_and_what_is_beyond_them_are_one_time(names: str, tmp_path: Path) -> None:
+    """As ROS writes stamps; in any order of the columns."""
+    stamps = np.array([[1700000005.0, 750000000.0], [1700000006.0, 250000000.0], [1700000007.0, 250000000.0]])
+    for order in ([0, 1], [1, 0]):
+        header = " ".join(names.split()[k] for k in order)
+        path = fs.load_path(put(tmp_path, f"{header} x_m y_m z_m\n" + rows(stamps[:, order], XYZ)))
+        assert path.times == pytest.approx([0.0, 0.5, 1.5], abs=1e-12) and path.notes == ()
+        assert path.clock == 1700000005.75
+
+
+@pytest.mark.parametrize(
     ("header", "turns", "options"),
     [
         ("", WXYZ, {"orientation": "wxyz"}),

@@ -131,6 +131,31 @@ def test_a_log_of_joints_is_read(text: str, options: dict[str, Any], tmp_path: P
 
 
 @pytest.mark.parametrize(
+    "names, duration, note",
+    [
+        ("header.stamp", 3.0, ""),
+        ("time_from_start", 3.0, ""),
+        ("elapsed_ms", 0.003, ""),
+        ("runtime_error", 0.5, "no time column: rows are dt = 0.5 s apart; not read: runtime_error"),
+    ],
+)
+def test_times_of_logs_are_known_by_their_names(names: str, duration: float, note: str, tmp_path: Path) -> None:
+    (tmp_path / "log.csv").write_text(f"{names},shoulder,elbow\n2,0,1\n5,0.1,1\n")
+    log = two_bars().load_path(tmp_path / "log.csv", dt=0.5, faster=True)
+    assert log.duration == pytest.approx(duration, rel=1e-12) and list(log.notes) == ([note] if note else [])
+
+
+def test_a_joint_is_no_time(tmp_path: Path) -> None:
+    """One that is named as times are."""
+    bar = fs.RobotLink.solid("bar", fs.Piece(fs.Box((0.1, 0.01, 0.01))), 0.1)
+    robot = fs.Robot("clock", [fs.RobotLink("base"), bar], [fs.RobotJoint("clock", "base", "bar", axis=(0, -1, 0))])
+    (tmp_path / "log.csv").write_text("clock,current_A\n0,1\n0.5,1\n")
+    log = robot.load_path(tmp_path / "log.csv", dt=0.5)
+    assert log.duration == 0.5 and log.joints["clock"].tolist() == [0.0, 0.5]
+    assert log.notes == ("no time column: rows are dt = 0.5 s apart; not read: current_A",)
+
+
+@pytest.mark.parametrize(
     "text, options, said",
     [
         ("t,shoulder,elbow\n0,0,3\n1,0,1\n", {}, "line 2 has elbow at 3, beyond 0.1 to 2.5"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,6 +27,21 @@ WORDS = {
 }  # fmt: skip
 _BAGS = (".mcap", ".bag", ".db3")
 _TIME_NAMES = {"t", "time", "timestamp", "timestamps", "stamp", "seconds", "sec"}
+#: Longer names of times, by their letters, a unit at the end taken off: "elapsed", "robot_time", "field.header.stamp".
+_CLOCKS = "robot|controller|device|sensor|header|field|msg|message|ros|unix|epoch|utc|gps|system|sim|simulation|wall|host|elapsed"
+_LONG_TIME = re.compile(
+    rf"(?:{_CLOCKS}|relative|rel|absolute|abs|recording|log)*(?:time|timestamp|stamp|clock|elapsed)"
+    r"(?:(?:from|since)(?:the)?(?:start|begin|beginning|epoch|boot))?|.*headerstamp"
+)
+#: How units stand at the end of names: "stamp.nanosec". Those of more than two letters are names of times on their own.
+_TIME_ENDS = {
+    "s": "s", "sec": "s", "secs": "s", "second": "s", "seconds": "s", "ms": "ms", "msec": "ms", "msecs": "ms", "millis": "ms",
+    "millisec": "ms", "milliseconds": "ms", "us": "us", "usec": "us", "usecs": "us", "micros": "us", "microsec": "us",
+    "microseconds": "us", "ns": "ns", "nsec": "ns", "nsecs": "ns", "nanos": "ns", "nanosec": "ns", "nanosecs": "ns",
+    "nanoseconds": "ns",
+}  # fmt: skip
+#: Names that are longer than this are none of a time.
+_LONGEST_NAME = 80
 #: Names of orientations end in these, after nothing or after what ends in no letter: "qw", "pose.orientation.w", "tool_r11".
 _BEFORE = r"(|.*[^a-z])"
 _QUATERNION = re.compile(_BEFORE + r"(?:q|quat|quaternion|orientation|rotation|rot|ori)[_. ]?([wxyz])")
@@ -225,7 +240,7 @@ def _of_table(file: Path, asked: Asked) -> RawPath:
     times, clock = (None, 0.0) if time is None else times_of(table, time, asked.time_unit)
     units = [table.units[table.columns.index(name)] for name in columns]
     unit, angle = _stated(file, columns[:3], units[:3], "length"), _stated(file, columns[3:], units[3:], "angle")
-    unread = [name for name in table.columns if name not in (*columns, time)]
+    unread = [name for name in table.columns if name not in (*columns, *(time_parts(table, time) if time is not None else ()))]
     notes = list(table.warnings)
     if named and unread:
         notes.append(f"columns that were not read: {', '.join(unread[:12])}{' ...' if len(unread) > 12 else ''}")
@@ -257,15 +272,45 @@ def _stated(file: Path, names: Sequence[str], units: Sequence[str], kind: str) -
 
 def times_of(table: Table, name: str, given: str | None) -> tuple[np.ndarray, float]:
     """Return the times from the first row, s, and the time of that on the clock of the file."""
-    unit = given or table.units[table.columns.index(name)] or "s"
+    unit = given or _time_name(table, name)[1] or "s"
     if unit not in TIME_UNITS:
         raise InputError(
             f"path {table.path}: the time column {name!r} has the unit {unit!r}; allowed are {', '.join(TIME_UNITS)}, by "
             "time_unit=."
         )
-    stamps = finite_column(table, name)
-    with np.errstate(over="ignore"):  # what is infinite is refused with all that lasts too long
-        return TIME_UNITS[unit] * (stamps - stamps[0]), float(TIME_UNITS[unit] * stamps[0])
+    parts = (name,) if given else time_parts(table, name)
+    times, clock = np.zeros(len(table.rows)), 0.0
+    for part in parts:
+        stamps, scale = finite_column(table, part), TIME_UNITS[unit if len(parts) == 1 else _time_name(table, part)[1]]
+        with np.errstate(over="ignore"):  # what is infinite is refused with all that lasts too long
+            times, clock = times + scale * (stamps - stamps[0]), clock + float(scale * stamps[0])
+    return times, clock
+
+
+def time_parts(table: Table, name: str) -> tuple[str, ...]:
+    """Columns that are a time together with this one: seconds, and what is beyond the second, as in "stamp.sec", "stamp.nanosec"."""
+    stem, unit = _time_name(table, name)
+    units = {
+        other: end for other in table.columns for own, end in [_time_name(table, other)] if own == stem and end in TIME_UNITS
+    }
+    whole = [other for other, end in units.items() if TIME_UNITS[end] == 1.0]
+    parts = [other for other, end in units.items() if TIME_UNITS[end] < 1.0 and _below_one(table, other, TIME_UNITS[end])]
+    return (whole[0], parts[0]) if unit and len(whole) == len(parts) == 1 and name in (whole[0], parts[0]) else (name,)
+
+
+def _below_one(table: Table, name: str, scale: float) -> bool:
+    """Whether all numbers of a column are parts of one second."""
+    values = scale * finite_column(table, name)
+    return bool(values.min() >= 0.0 and values.max() <= 1.0)
+
+
+def _time_name(table: Table, name: str) -> tuple[str, str]:
+    """Letters of the name of a column without its unit of time, and this unit; "" for none."""
+    unit = table.units[table.columns.index(name)]
+    words = re.findall("[a-z]+", re.sub("(?<=[a-z])(?=[A-Z])", " ", name).lower())
+    if not unit and words and words[-1] in _TIME_ENDS:
+        unit = _TIME_ENDS[words.pop()]
+    return "".join(words), unit
 
 
 def _named_columns(table: Table, asked: Asked) -> tuple[list[str], str | None, str | None]:
@@ -280,13 +325,23 @@ def _named_columns(table: Table, asked: Asked) -> tuple[list[str], str | None, s
     if len(columns) != width:
         means = WORDS[asked.orientation] if asked.orientation else "positions alone; say orientation= where there are more"
         raise InputError(f"path {table.path}: columns names {len(columns)}; allowed are {width}, since poses are {means}.")
-    return columns, asked.orientation, time_column(table)
+    return columns, asked.orientation, time_column(table, columns)
 
 
-def time_column(table: Table) -> str | None:
-    """Find the first column by a name of time that holds numbers."""
-    hits = [name for name in table.columns if re.sub("[^a-z]", "", name.lower()) in _TIME_NAMES]
+def time_column(table: Table, taken: Collection[str] = ()) -> str | None:
+    """Find the first column by a name of time that holds numbers, and is none of those that are ``taken`` for something else."""
+    free = [name for name in table.columns if name not in taken and len(name) <= _LONGEST_NAME]
+    hits = [name for name in free if re.sub("[^a-z]", "", name.lower()) in _TIME_NAMES]
+    hits += [name for name in free if _is_time(table, name)]
     return next((c for c in hits if is_data([table.rows[0][table.columns.index(c)]] * 2, table.decimal_comma)), None)
+
+
+def _is_time(table: Table, name: str) -> bool:
+    """Whether a longer name is one of a time."""
+    stem, unit = _time_name(table, name)
+    if not stem:
+        return len(re.sub("[^a-z]", "", name.lower())) > 2
+    return bool(_LONG_TIME.fullmatch(stem)) and (not unit or plain_unit(unit) in TIME_UNITS)
 
 
 def _counted(table: Table, asked: Asked) -> tuple[list[str], str | None, str | None]:
@@ -306,7 +361,7 @@ def _recognised(table: Table, asked: Asked) -> tuple[list[str], str | None, str 
     """Columns by their names."""
     kind, turns = _turn_columns(table, asked.orientation)
     places = _place_columns(table, turns)
-    return places + turns, kind, time_column(table)
+    return places + turns, kind, time_column(table, places + turns)
 
 
 def _place_columns(table: Table, taken: Sequence[str]) -> list[str]:

@@ -230,7 +230,7 @@ def load_path(
     columns : sequence of str, optional
         Names of the columns in this order: x, y, z and those of the orientation; or the 16 of a matrix.
     time : str, optional
-        Name of the time column. Default: the first with a name of time ("time", "t", "stamp" ...).
+        Name of the time column. Default: the first with a name of time ("time", "t", "header.stamp" ...).
     time_unit : str, optional
         Unit of the times, "s", "ms", "us", "ns" or "min". Default: that in the header, else s.
     length : {"m", "mm", "cm", "um", "in"}, optional
@@ -279,6 +279,7 @@ def load_path(
     words = [f"lengths in {unit or 'm'}", WORDS.get(raw.orientation if orientations is None else kind, "no orientations")]
     words.append(f"frame {raw.frame!r}" if raw.frame else "frame of the file")
     words[-1] += " is the world" if base is None else f" stands at {list(base[0])} m, turned by {list(base[1])} rad, in the world"
+    words += [f"no time column: rows are dt = {dt:g} s apart"] if raw.times is None else []
     return ToolPath(str(file), times, positions, quaternions, raw.clock, ", ".join(words), (*raw.notes, *notes))
 
 

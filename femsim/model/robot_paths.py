@@ -300,7 +300,7 @@ def load_joint_path(
     table, names = read_table(file, "path"), body.joint_names()
     if len(table.rows) < 2:
         raise InputError(f"path {file} has {len(table.rows)} rows; a path needs at least two.")
-    stamp = time if time is not None else _stamp(table, len(names), columns is not None)
+    stamp = time if time is not None else _stamp(table, names, columns)
     if stamp is not None and stamp not in table.columns:
         raise InputError(f"path {file} has no time column {stamp!r}{did_you_mean(stamp, table.columns)}")
     times = dt * np.arange(len(table.rows)) if stamp is None else times_of(table, stamp, time_unit)[0]
@@ -310,7 +310,8 @@ def load_joint_path(
             f"path {file}: line {table.lines[int(late[0]) + 1]} is not later than the one before; times must increase."
         )
     found: dict[str, np.ndarray] = {}
-    for joint, column in _chosen(what, table, names, columns, stamp).items():
+    chosen = _chosen(what, table, names, columns, stamp)
+    for joint, column in chosen.items():
         own, kind = body.joint(joint), "angle" if body.turns(joint) else "length"
         unit = (
             (angle if kind == "angle" else None)
@@ -333,14 +334,21 @@ def load_joint_path(
         _check_speeds(f"path {file}", body, times, found)
     absent = [name for name in names if name not in found]
     notes = [*table.warnings, *([f"joints without a column: {', '.join(absent)}"] if absent else [])]
+    if stamp is None:
+        unread = [column for column in table.columns if column not in chosen.values()]
+        notes.append(
+            f"no time column: rows are dt = {dt:g} s apart" + (f"; not read: {', '.join(unread[:12])}" if unread else "")
+        )
     return JointPath(str(file), times, found, tuple(notes), _ranges(body, found))
 
 
-def _stamp(table: Table, joints: int, named: bool) -> str | None:
+def _stamp(table: Table, joints: Sequence[str], columns: Sequence[str] | Mapping[str, str] | None) -> str | None:
     """Find the time column: by its name, or the first of a table without names that has one column more than joints."""
-    if table.columns[0] != "1":
-        return time_column(table)
-    return table.columns[0] if not named and len(table.columns) == joints + 1 else None
+    if table.columns[0] == "1":
+        return table.columns[0] if columns is None and len(table.columns) == len(joints) + 1 else None
+    named = {name.lower() for name in joints}
+    taken = [column for column in table.columns if column.lower() in named] if columns is None else list(columns)
+    return time_column(table, list(columns.values()) if isinstance(columns, Mapping) else taken)
 
 
 def _chosen(
