@@ -130,6 +130,21 @@ def test_a_log_of_joints_is_read(text: str, options: dict[str, Any], tmp_path: P
     assert log.joints["elbow"] == pytest.approx(np.radians([20, 40, 60]))
 
 
+def test_a_joint_that_mimics_goes_no_faster_than_it_can(tmp_path: Path) -> None:
+    """At 1 rad/s of the one that leads it turns back at 5."""
+    bars = [fs.RobotLink.solid(name, fs.Piece(fs.Box((0.1, 0.01, 0.01))), 0.1) for name in ("left", "right")]
+    joints = [
+        fs.RobotJoint("lead", "base", "left", "continuous", max_speed=2.0),
+        fs.RobotJoint("led", "base", "right", "continuous", max_speed=4.0, mimic=("lead", -5.0, 0.0)),
+    ]
+    robot = fs.Robot("hand", [fs.RobotLink("base"), *bars], joints)
+    (tmp_path / "log.csv").write_text("t,lead\n0,0\n1,0.79\n")
+    assert robot.load_path(tmp_path / "log.csv").joints["lead"][-1] == 0.79
+    (tmp_path / "log.csv").write_text("t,lead\n0,0\n1,1\n")
+    with pytest.raises(fs.InputError, match="'lead' goes at 1 a second .*; its most is 0.8 with joints that mimic it"):
+        robot.load_path(tmp_path / "log.csv")
+
+
 @pytest.mark.parametrize(
     "names, duration, note",
     [

@@ -355,6 +355,29 @@ def test_a_motion_is_followed_exactly_and_its_torque_is_that_of_inverse_dynamics
     np.testing.assert_allclose([*got, run.gauges["wrist"].values["force_N"][-1]], torque[6:], rtol=1e-3, atol=1e-4)
 
 
+def mimicking(factor: float, **led: object) -> fs.Robot:
+    """Two bars on a base, the second led by the first."""
+    bars = [fs.RobotLink(name, 0.5, (x, 0, 0), 1e-3 * np.eye(3)) for name, x in (("left", 0.1), ("right", 0.2))]
+    joints = [
+        fs.RobotJoint("lead", "base", "left", "continuous", axis=(0, 1, 0)),
+        fs.RobotJoint("led", "base", "right", position=(1, 0, 0), axis=(0, 1, 0), mimic=("lead", factor, 0.0), **led),  # type: ignore[arg-type]
+    ]
+    return fs.Robot("arm", [fs.RobotLink("base"), *bars], joints)
+
+
+def test_damping_and_rotor_of_a_joint_that_mimics_are_felt_by_the_one_that_leads() -> None:
+    """By the square of the factor: so their power stays the same."""
+    plain, heavy = mimicking(-2.0), mimicking(-2.0, damping=0.01, rotor_inertia=0.003)
+    bare, more = (robot.inverse_dynamics({}, {"lead": 0.5}, {"lead": 3.0}) for robot in (plain, heavy))
+    assert more["lead"] - bare["lead"] == pytest.approx(4.0 * (0.01 * 0.5 + 0.003 * 3.0), rel=1e-12)
+    scene = fs.Scene("slows", dt=0.001, duration=0.2, gravity=(0, 0, 0))
+    scene.add_robot(heavy, speeds={"lead": 1.0})
+    scene.sensor("lead", "arm.lead", kind="revolute")
+    inertia = 0.001 + 0.005 + 4.0 * (0.001 + 0.02 + 0.003)
+    rate = fs.simulate(scene).gauges["lead"].values["rate_radps"][-1]
+    assert rate == pytest.approx(math.exp(-0.04 / inertia * 0.2), rel=1e-5)
+
+
 def test_a_static_arm_bears_its_weight_at_every_joint() -> None:
     """Servos hold it; torques, reaction wrenches and the wrench of the base are its weight's, also at the fixed flange."""
     scene = fs.Scene("static", dt=0.01, duration=3.0)

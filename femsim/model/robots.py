@@ -323,10 +323,19 @@ class Robot(Following):
             )
         return low, high
 
-    def _friction(self, joint: RobotJoint) -> float:
-        """Dry friction of a joint, N m or N, with that of those that mimic it, as it feels them."""
-        more = (abs(other.mimic[1]) * other.friction for other in self.joints if other.mimic and other.mimic[0] == joint.name)
-        return joint.friction + sum(more)
+    def _mimics(self, joint: RobotJoint) -> list[tuple[RobotJoint, float]]:
+        """Joints that mimic one, with the sizes of their factors."""
+        return [(own, abs(own.mimic[1])) for own in self.joints if own.mimic is not None and own.mimic[0] == joint.name]
+
+    def _moving(self, joint: RobotJoint, link: int, row: int, coordinate: int) -> TreeJoint:
+        """Joint with coordinates of its own: friction, damping and speed are those of all that moves with it, as it feels them."""
+        limits = (-math.inf, math.inf) if joint.kind == "spherical" else self._range(joint)
+        damping, friction, speed = joint.damping, joint.friction, joint.max_speed
+        for other, factor in self._mimics(joint):
+            damping += factor**2 * other.damping
+            friction += factor * other.friction
+            speed = min(speed, other.max_speed / factor)
+        return TreeJoint(joint.name, link, row, coordinate, limits, damping, joint.max_effort, friction, speed)
 
     # ---- the body
 
@@ -470,14 +479,9 @@ class Robot(Following):
                 continue
             columns = 3 if joint.kind == "spherical" else 1
             row[k], coordinate[k], leads[k] = len(rotor), next_coordinate, True
-            limits = (-math.inf, math.inf) if joint.kind == "spherical" else self._range(joint)
-            moving.append(
-                TreeJoint(
-                    joint.name, k, len(rotor), next_coordinate, limits, joint.damping, joint.max_effort, self._friction(joint),
-                    joint.max_speed,
-                )
-            )  # fmt: skip
-            rotor += [joint.rotor_inertia] * columns
+            moving.append(self._moving(joint, k, len(rotor), next_coordinate))
+            more = sum(factor**2 * other.rotor_inertia for other, factor in self._mimics(joint))
+            rotor += [joint.rotor_inertia + more] * columns
             next_coordinate += 4 if columns == 3 else 1
         for k, joint in enumerate(self.joints, 1):
             if joint.mimic is not None:

@@ -113,6 +113,10 @@ class TreeBody(LinkedBody):
         """Whether a joint turns, and does not slide."""
         return int(self.tree.kind[self.joint(name).link]) != PRISMATIC
 
+    def with_mimics(self, name: str) -> str:
+        """Words behind the largest speed of a joint where others mimic it; "" where none does."""
+        return " with joints that mimic it" if np.count_nonzero(self.tree.row == self.joint(name).row) > 1 else ""
+
     def joint_link(self, name: str) -> int:
         """Link that hangs on a joint, also a fixed one; -1 for no such joint."""
         return self.above.index(name) if name and name in self.above else -1
