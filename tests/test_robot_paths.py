@@ -141,7 +141,7 @@ def test_a_joint_that_mimics_goes_no_faster_than_it_can(tmp_path: Path) -> None:
     (tmp_path / "log.csv").write_text("t,lead\n0,0\n1,0.79\n")
     assert robot.load_path(tmp_path / "log.csv").joints["lead"][-1] == 0.79
     (tmp_path / "log.csv").write_text("t,lead\n0,0\n1,1\n")
-    with pytest.raises(fs.InputError, match="'lead' goes at 1 a second .*; its most is 0.8 with joints that mimic it"):
+    with pytest.raises(fs.InputError, match=r"'lead' goes at 1 a second .*; its most is 0.8 with joints that mimic it"):
         robot.load_path(tmp_path / "log.csv")
 
 

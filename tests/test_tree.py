@@ -378,6 +378,26 @@ def test_damping_and_rotor_of_a_joint_that_mimics_are_felt_by_the_one_that_leads
     assert rate == pytest.approx(math.exp(-0.04 / inertia * 0.2), rel=1e-5)
 
 
+@pytest.mark.parametrize("factor", [-2.0, 0.5])
+def test_efforts_at_a_joint_that_mimics_are_positive_as_its_own_angle(factor: float) -> None:
+    """What the motor, a stop and dry friction do at it is what they do at the one that leads: their power is the same."""
+    held = fs.Scene("held", dt=0.005, duration=0.1)
+    held.add_robot(mimicking(factor, friction=0.02))
+    held.drive_joint("arm", "lead", fs.Profile([0.0, 1.0], [0.0, 0.1]))
+    fallen = fs.Scene("fallen", dt=0.005, duration=1.0)
+    fallen.add_robot(mimicking(factor, damping=0.1, limits=(-0.2, 0.2)))
+    for scene, columns in ((held, ["torque_Nm", "friction_Nm"]), (fallen, ["limit_Nm"])):
+        for joint in ("lead", "led"):
+            scene.sensor(joint, f"arm.{joint}", kind="revolute")
+        gauges = fs.simulate(scene).gauges
+        lead, led = gauges["lead"].values, gauges["led"].values
+        for column in columns:
+            assert abs(lead[column][-1]) > 0.005
+            np.testing.assert_allclose(led[column] * factor, lead[column], rtol=1e-12)
+    assert abs(led["angle_rad"][-1]) == pytest.approx(0.2, abs=1e-9)
+    assert led["limit_Nm"][-1] * led["angle_rad"][-1] < 0.0  # a stop pushes back
+
+
 def test_a_static_arm_bears_its_weight_at_every_joint() -> None:
     """Servos hold it; torques, reaction wrenches and the wrench of the base are its weight's, also at the fixed flange."""
     scene = fs.Scene("static", dt=0.01, duration=3.0)

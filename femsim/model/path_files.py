@@ -288,7 +288,7 @@ def times_of(table: Table, name: str, given: str | None) -> tuple[np.ndarray, fl
 
 
 def time_parts(table: Table, name: str) -> tuple[str, ...]:
-    """Columns that are a time together with this one: seconds, and what is beyond the second, as in "stamp.sec", "stamp.nanosec"."""
+    """Columns that are a time together with this one: seconds and parts of one, as "stamp.sec" and "stamp.nanosec"."""
     stem, unit = _time_name(table, name)
     units = {
         other: end for other in table.columns for own, end in [_time_name(table, other)] if own == stem and end in TIME_UNITS

@@ -277,7 +277,7 @@ def _check_speeds(what: str, body: TreeBody, times: np.ndarray, joints: Mapping[
         if speed[k] > most * (1.0 + 1e-9):
             raise InputError(
                 f"{what}: joint {name!r} goes at {speed[k]:.4g} a second from {times[k]:.4g} s to {times[k + 1]:.4g} s; its most "
-                f"is {most:.4g}{body.with_mimics(name)}. Slow the path down, or start elsewhere by joints=; faster=True accepts it."
+                f"is {most:.4g}{body.with_mimics(name)}. Slow it down, or start elsewhere by joints=; faster=True accepts it."
             )
 
 

@@ -328,7 +328,7 @@ class Robot(Following):
         return [(own, abs(own.mimic[1])) for own in self.joints if own.mimic is not None and own.mimic[0] == joint.name]
 
     def _moving(self, joint: RobotJoint, link: int, row: int, coordinate: int) -> TreeJoint:
-        """Joint with coordinates of its own: friction, damping and speed are those of all that moves with it, as it feels them."""
+        """Joint with coordinates of its own: friction, damping, speed are those of all that moves with it, as it feels them."""
         limits = (-math.inf, math.inf) if joint.kind == "spherical" else self._range(joint)
         damping, friction, speed = joint.damping, joint.friction, joint.max_speed
         for other, factor in self._mimics(joint):

@@ -202,9 +202,9 @@ class JointStateReader(Reader):
 
     def read(self, report: StepReport) -> list[float]:
         """Place at the end of the step, forces of the step."""
-        position, speed, effort, friction, row = self.body.joint_state(self.q, self.v, self._link)
+        position, speed, effort, friction, row, ratio = self.body.joint_state(self.q, self.v, self._link)
         stops = float(report.forces.node_force[self.stepper.system.v_slices[self.index].start + row])
-        return [position, speed, effort, stops, friction]
+        return [position, speed, effort, stops / ratio, friction]
 
 
 # ------------------------------------------------------------------ places, actuators, energies

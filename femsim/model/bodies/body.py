@@ -352,8 +352,11 @@ class Body(Protocol):
         """Link that hangs on a joint of this name; -1 for no such joint."""
         ...
 
-    def joint_state(self, q: np.ndarray, v: np.ndarray, link: int) -> tuple[float, float, float, float, int]:
-        """Position and speed (rad or m) of the joint of a link, effort of its motor and its dry friction (N m or N), row of v."""
+    def joint_state(self, q: np.ndarray, v: np.ndarray, link: int) -> tuple[float, float, float, float, int, float]:
+        """Position and speed (rad or m) of the joint of a link, effort and dry friction (N m or N), row of v, ratio.
+
+        The ratio is its speed over that of the row.
+        """
         ...
 
     def hangs_on(self, link: int) -> list[int]:

@@ -124,7 +124,7 @@ class OutputDefaults:
         """No joint."""
         return -1
 
-    def joint_state(self, q: np.ndarray, v: np.ndarray, link: int) -> tuple[float, float, float, float, int]:
+    def joint_state(self, q: np.ndarray, v: np.ndarray, link: int) -> tuple[float, float, float, float, int, float]:
         """Refuse: it has no joints with coordinates."""
         raise InputError(f"{self.name}: a {self.what} has no joint that turns or slides.")
 

@@ -327,8 +327,11 @@ class TreeBody(LinkedBody):
         own = {REVOLUTE: {"revolute"}, PRISMATIC: {"prismatic"}}.get(int(self.tree.kind[link]), set())
         return super().sensor_kinds(link) | own
 
-    def joint_state(self, q: np.ndarray, v: np.ndarray, link: int) -> tuple[float, float, float, float, int]:
-        """Position and speed of the joint of a link, effort of its motor and its dry friction in the last step, its row of v."""
+    def joint_state(self, q: np.ndarray, v: np.ndarray, link: int) -> tuple[float, float, float, float, int, float]:
+        """Position and speed of the joint of a link, effort and dry friction in the last step, its row of v, its ratio to that.
+
+        Efforts of a joint that mimics do the work of those of the one that leads: they are these divided by the ratio.
+        """
         row, ratio = int(self.tree.row[link]), float(self.tree.ratio[link])
         position = ratio * float(q[self.tree.coordinate[link]]) + float(self.tree.offset[link])
-        return position, ratio * float(v[row]), float(self.effort[row]), float(self.rubbed[row]), row
+        return position, ratio * float(v[row]), float(self.effort[row]) / ratio, float(self.rubbed[row]) / ratio, row, ratio
