@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -230,6 +231,82 @@ still = fs.Motion([0.0], [(0.0, 0.0, 0.0)])
 def test_wrong_calls_are_said(call: Callable[[fs.Scene], None], words: str) -> None:
     with pytest.raises(fs.InputError, match=words):
         call(arm_scene())
+
+
+def pair(joint: Mapping[str, Any] = {}, link: Mapping[str, Any] = {}, **robot: Any) -> fs.Robot:
+    """Two links and a joint, with some of their fields given."""
+    inertia = 1e-3 * np.eye(3)
+    links = [fs.RobotLink("a", 1.0, inertia=inertia), fs.RobotLink(**{"name": "b", "mass": 1.0, "inertia": inertia, **link})]
+    return fs.Robot("r", links, [fs.RobotJoint(**{"name": "j", "parent": "a", "child": "b", **joint})], **robot)
+
+
+BALL = {"kind": "spherical"}
+SHEARED = [[1.0, 0.5, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: pair({"rotation": 2.0 * np.eye(3)}), "joint 'j' has the rotation .*, which is none: rows must be unit vectors"),
+        (lambda: pair({"rotation": SHEARED}), "which is none"),
+        (lambda: pair({"rotation": np.diag([1.0, 1.0, -1.0])}), "which is none: .*right-handed"),
+        (lambda: pair({"rotation": (math.nan, 0, 0)}), "has the rotation .*; allowed are a rotation vector, rad, or a matrix"),
+        (lambda: pair({"rotation": (1, 0, 0, 0)}), r"has the rotation \(1, 0, 0, 0\); allowed are a rotation vector"),
+        (lambda: pair({"position": (math.nan, 0, 0)}), "has the position .*; allowed are three finite numbers, m"),
+        (lambda: pair({"position": (0, 0)}), r"has the position \(0, 0\); allowed"),
+        (lambda: pair({"axis": "z"}), "has axis 'z'; allowed are three numbers, not all zero"),
+        (lambda: pair({"axis": (0, 0)}), r"has axis \[0.0, 0.0\]; allowed"),
+        (lambda: pair({"limits": None}), "has limits None; the lower one must be below the upper one"),
+        (lambda: pair({"limits": (1,)}), r"has limits \(1,\)"),
+        (lambda: pair({"limits": ("a", 1)}), r"has limits \('a', 1\)"),
+        (lambda: pair({"damping": None}), "has damping None; allowed are numbers from 0"),
+        (lambda: pair({"damping": "0.1"}), "has damping '0.1'"),
+        (lambda: pair({"max_effort": None}), "has max_effort None; allowed are positive numbers, or math.inf"),
+        (lambda: pair({"mimic": "k"}), r"has mimic 'k'; allowed are the name of a joint, a factor and an offset"),
+        (lambda: pair({"mimic": ("k", 1)}), r"has mimic \('k', 1\)"),
+        (lambda: pair(link={"mass": "1"}), "link 'b' has mass '1' kg"),
+        (lambda: pair(link={"mass": None}), "link 'b' has mass None kg"),
+        (lambda: pair(link={"inertia": "x"}), "link 'b' has inertia 'x'"),
+        (lambda: pair(link={"centre": (0, None, 0)}), r"centre \(0, None, 0\); allowed are finite"),
+        (lambda: pair(link={"shapes": [fs.Box((0.1, 0.1, 0.1))]}), "link 'b': shapes holds .*; allowed are fs.Piece"),
+        (lambda: pair(link={"shapes": fs.Piece(fs.Sphere(0.1))}), "link 'b' has shapes .*; allowed is a list of fs.Piece"),
+        (lambda: pair(link={"name": 3}), "a robot, link or joint has the name 3; allowed are texts"),
+        (lambda: pair(no_contact=[3]), "no_contact holds 3; give pairs of links"),
+        (lambda: fs.Robot("r", fs.RobotLink("a")), "has links .*; allowed is a list of fs.RobotLink"),  # type: ignore[arg-type]
+        (lambda: fs.Robot("r", ["a"]), "links holds 'a'; allowed are fs.RobotLink"),  # type: ignore[list-item]
+        (lambda: fs.Robot("r", [fs.RobotLink("a")], ["j"]), "joints holds 'j'"),  # type: ignore[list-item]
+        (lambda: fs.RobotLink.solid("x", fs.Piece(fs.Sphere(0.1)), math.nan), "link 'x' has mass nan kg"),
+        (lambda: fs.RobotLink.solid("x", fs.Piece(fs.Sphere(0.1)), None), "link 'x' has mass None kg"),  # type: ignore[arg-type]
+        (lambda: pair().inverse_dynamics({}, gravity=(0, 1)), r"gravity is \(0, 1\); allowed are three finite numbers, m/s"),
+        (lambda: pair().inverse_dynamics({}, gravity=(0, 0, math.nan)), "gravity is"),
+        (lambda: pair().inverse_dynamics({}, gravity=-9.81), "gravity is -9.81"),  # type: ignore[arg-type]
+        (lambda: pair().inverse_dynamics({}, rotation=np.eye(3)), "rotation is array.*; allowed are three finite numbers, rad"),
+        (lambda: pair().inverse_dynamics({"j": "x"}), "joint 'j' starts at 'x'; allowed is a finite number, rad"),  # type: ignore[dict-item]
+        (lambda: pair().inverse_dynamics({}, {"j": math.nan}), "joint 'j' has the speed nan; allowed is a finite number, rad/s"),
+        (lambda: pair({"kind": "prismatic"}).inverse_dynamics({}, {"j": [1, 2]}), r"speed \[1, 2\]; .* m/s"),  # type: ignore[dict-item]
+        (lambda: pair().inverse_dynamics({}, {}, {"j": math.nan}), "the rate of joint 'j' is nan; allowed is a finite number"),
+        (lambda: pair().inverse_dynamics({}, {}, {"k": 1.0}), "rates names 'k', no joint of one coordinate; there is only j"),
+        (lambda: pair().inverse_dynamics({}, {}, [1.0]), r"rates of inverse_dynamics of r are \[1.0\]; give"),  # type: ignore[arg-type]
+        (lambda: pair(BALL).inverse_dynamics({}, {"j": 1.0}), "joint 'j' has the speed 1.0; allowed are three finite numbers"),
+        (lambda: pair(BALL).inverse_dynamics({}, {}, {"j": 1.0}), "rates names 'j', no joint of one coordinate; there is none"),
+        (lambda: pair(BALL).inverse_dynamics({"j": "ab"}), "spherical joint 'j' starts at 'ab'; allowed is a quaternion"),  # type: ignore[dict-item]
+        (lambda: pair().pose("b", position=(0, 0)), r"position of r is \(0, 0\); allowed are three finite numbers, m"),
+        (lambda: pair().reach("b", (0, 0)), r"place is \(0, 0\); allowed are three finite numbers, m"),
+        (lambda: fs.load_robot(None), "load_robot: path is None; give the name or path"),  # type: ignore[arg-type]
+    ],
+)  # fmt: skip
+def test_wrong_robots_are_one_sentence(call: Callable[[], object], words: str) -> None:
+    with pytest.raises(fs.InputError, match=words) as caught:
+        call()
+    assert "\n" not in str(caught.value)
+
+
+def test_a_rotation_of_few_digits_is_the_nearest_one() -> None:
+    """As people write them; not a whit of it scales the links."""
+    given = np.array([[0.7071, -0.7071, 0.0], [0.7071, 0.7071, 0.0], [0.0, 0.0, 1.0]])
+    place, turn = pair({"rotation": given}).pose("b", tool=(1.0, 0.0, 0.0))
+    np.testing.assert_allclose(place, [math.sqrt(0.5), math.sqrt(0.5), 0.0], atol=1e-15)
+    np.testing.assert_allclose(turn, [0.0, 0.0, math.pi / 4], atol=1e-15)
 
 
 def test_a_planar_base_slides_and_turns() -> None:

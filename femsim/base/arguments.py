@@ -47,7 +47,7 @@ def wrong_argument(
         if name not in hints or (simple and not _SIMPLE.issuperset(get_origin(k) or k for k in _alternatives(hints[name]))):
             continue
         if not _is_of(value, hints[name]):
-            return f"{name} is {_shown(value)}, but must be {_in_words(hints[name])}."
+            return f"{name} is {shown(value)}, but must be {_in_words(hints[name])}."
     return None
 
 
@@ -154,7 +154,7 @@ def _function_in_words(takes: Any = ..., gives: Any = Any) -> str:
     return "a function of points" if takes == [np.ndarray] else "a function"
 
 
-def _shown(value: Any) -> str:
-    """Show a value on one short line."""
+def shown(value: Any) -> str:
+    """Show a value on one short line, or its kind."""
     text = " ".join(repr(value).split())
     return text if len(text) <= _SHOWN else f"a {type(value).__name__}"

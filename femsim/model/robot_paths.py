@@ -26,6 +26,7 @@ from femsim.model.bodies.tree import TreeBody
 from femsim.model.drives import Profile
 from femsim.model.path_files import finite_column, time_column, times_of
 from femsim.model.paths import ToolPath, shipped_path
+from femsim.model.robot_checks import three
 
 #: What a tool may lack of its pose, m and rad; most steps for a pose; starts that are tried for the first one.
 _CLOSE, _MOST_STEPS, _STARTS = 1e-8, 200, 40
@@ -393,10 +394,7 @@ def tool_of(what: str, links: Sequence[str], link: str, place: Sequence[float], 
         raise InputError(f"{what}: link {link!r} is unknown{did_you_mean(link, links)}")
     numbers = []
     for role, given in (("tool", place), ("tool_rotation", turn)):
-        value = np.asarray(given, dtype=np.float64)
-        if value.shape != (3,) or not np.isfinite(value).all():
-            raise InputError(f"{what}: {role} is {given!r}; allowed are three finite numbers.")
-        numbers.append(value)
+        numbers.append(three(f"{what}: {role} is", given, "m" if role == "tool" else "rad"))
     return Tool(list(links).index(link), numbers[0], quaternion_from_vector(numbers[1]))
 
 
@@ -418,8 +416,8 @@ class Following(ABC):
         """Make the body of a scene."""
 
     def _placed(self, position: Sequence[float], rotation: Sequence[float], joints: Mapping[str, float] | None) -> TreeBody:
-        turn = quaternion_from_vector(np.asarray(rotation, dtype=np.float64))
-        return self.body(self.name, np.asarray(position, dtype=np.float64), turn, joints or {}, {})
+        place, turn = three(f"position of {self.name} is", position, "m"), three(f"rotation of {self.name} is", rotation, "rad")
+        return self.body(self.name, place, quaternion_from_vector(turn), joints or {}, {})
 
     def pose(
         self,
@@ -499,8 +497,8 @@ class Following(ABC):
         """
         what, body = f"reach of {self.name}", self._placed(position, rotation, joints)
         own = tool_of(what, body.links, link, tool, tool_rotation)
-        quaternion = None if turn is None else quaternion_from_vector(np.asarray(turn, dtype=np.float64))
-        return reach_pose(what, body, own, np.asarray(place, dtype=np.float64), quaternion)
+        quaternion = None if turn is None else quaternion_from_vector(three(f"{what}: turn is", turn, "rad"))
+        return reach_pose(what, body, own, three(f"{what}: place is", place, "m"), quaternion)
 
     def follow(
         self,

@@ -10,11 +10,13 @@ from typing import Literal, get_args
 import numpy as np
 
 from contact import Plane
+from femsim.base.arguments import shown
 from femsim.base.errors import InputError, did_you_mean
 from femsim.base.rotations import quaternion_from_vector, quaternion_to_matrix
 from femsim.model.bodies.tree import TreeBody
 from femsim.model.bodies.tree_joints import TreeJoint
 from femsim.model.bodies.tree_kernels import FIXED, PRISMATIC, REVOLUTE, SPHERICAL, Tree
+from femsim.model.robot_checks import by_joint, limits_of, listed, mimic_of, number_of, numbers_of, rotation_matrix, three
 from femsim.model.robot_paths import Following
 from femsim.model.solids import Compound, Piece, mass_properties
 from meshes import TriMesh
@@ -66,6 +68,8 @@ class RobotLink:
         """Make a link of one homogeneous solid that has contact; centre and inertia follow from its shape."""
         pieces = tuple(shape.pieces) if isinstance(shape, Compound) else (shape,)
         unit, centre, inertia = mass_properties(Compound(pieces))
+        if not math.isfinite(number_of(mass)):  # the robot refuses negative ones, with the name of its file
+            raise InputError(f"link {name!r} has mass {mass!r} kg; allowed are numbers from 0.")
         return cls(name, mass, centre, inertia * (mass / unit), pieces)
 
 
@@ -167,6 +171,10 @@ class Robot(Following):
     ) -> None:
         self.name, self.source, self.notes = name, source, list(notes)
         self._what = source or f"robot {name!r}"
+        links, joints = listed(self._what, "links", links, (RobotLink,)), listed(self._what, "joints", joints, (RobotJoint,))
+        for given in (name, *(link.name for link in links), *(joint.name for joint in joints)):
+            if not isinstance(given, str):
+                raise InputError(f"{self._what}: a robot, link or joint has the name {given!r}; allowed are texts.")
         for kind, names in (("link", [link.name for link in links]), ("joint", [joint.name for joint in joints])):
             twice = sorted({n for n in names if names.count(n) > 1})
             if twice:
@@ -200,7 +208,7 @@ class Robot(Following):
     def _pairs(self, given: Sequence[tuple[str, str]], links: Sequence[str]) -> tuple[tuple[str, str], ...]:
         """Check pairs of names of links."""
         for pair in given:
-            if isinstance(pair, str) or len(pair) != 2:
+            if isinstance(pair, str) or not isinstance(pair, Sequence) or len(pair) != 2:
                 raise InputError(f"{self._what}: no_contact holds {pair!r}; give pairs of links, such as ('thigh', 'trunk').")
             for name in pair:
                 if name not in links:
@@ -209,12 +217,12 @@ class Robot(Following):
 
     def _check_link(self, link: RobotLink) -> None:
         what = f"{self._what}: link {link.name!r}"
-        inertia, centre = np.asarray(link.inertia, dtype=np.float64), np.asarray(link.centre, dtype=np.float64)
-        if not (np.isfinite(link.mass) and link.mass >= 0.0):
+        inertia, centre = numbers_of(link.inertia), numbers_of(link.centre)
+        if not 0.0 <= number_of(link.mass) < math.inf:
             raise InputError(f"{what} has mass {link.mass!r} kg; allowed are numbers from 0.")
         if inertia.shape != (3, 3) or centre.shape != (3,) or not (np.isfinite(inertia).all() and np.isfinite(centre).all()):
             raise InputError(
-                f"{what} has inertia {link.inertia!r} and centre {link.centre!r}; allowed are finite (3, 3) and (3,)."
+                f"{what} has inertia {shown(link.inertia)} and centre {shown(link.centre)}; allowed are finite (3, 3) and (3,)."
             )
         size = float(np.abs(inertia).max())
         if not np.allclose(inertia, inertia.T, rtol=0.0, atol=1e-9 * size):
@@ -231,7 +239,8 @@ class Robot(Following):
                 f"{what} has inertia but no mass; give it a mass, or no inertia, or load the file with balance_inertia=True, "
                 "which leaves it out."
             )
-        for piece in link.shapes:
+        listed(what, "visuals", link.visuals, (Piece, TriMesh))
+        for piece in listed(what, "shapes", link.shapes, (Piece,)):
             if isinstance(piece.shape, Plane):
                 raise InputError(f"{what} has a Plane as shape; use a Box or another solid shape.")
 
@@ -243,21 +252,26 @@ class Robot(Following):
             if link not in links:
                 raise InputError(f"{what} has the {role} {link!r}, which is no link{did_you_mean(link, links)}")
         for role, axis in (("axis", joint.axis), ("axis2", joint.axis2)):
-            a = np.asarray(axis, dtype=np.float64)
+            a = numbers_of(axis)
             if a.shape != (3,) or not _LEAST < math.hypot(*a) < math.inf:
-                raise InputError(f"{what} has {role} {a.tolist()}; allowed are three numbers, not all zero.")
-        if not joint.limits[0] < joint.limits[1]:
-            raise InputError(f"{what} has limits {joint.limits}; the lower one must be below the upper one.")
+                raise InputError(
+                    f"{what} has {role} {a.tolist() if a.size else axis!r}; allowed are three numbers, not all zero."
+                )
+        three(f"{what} has the position", joint.position, "m")
+        rotation_matrix(what, joint.rotation)
+        limits_of(what, joint.limits)
         for role, value in (("damping", joint.damping), ("friction", joint.friction), ("rotor_inertia", joint.rotor_inertia)):
-            if not (np.isfinite(value) and value >= 0.0):
+            if not 0.0 <= number_of(value) < math.inf:
                 raise InputError(f"{what} has {role} {value!r}; allowed are numbers from 0.")
         if joint.friction > 0.0 and joint.kind in ("spherical", "floating", "fixed"):
             raise InputError(
                 f"{what} is {joint.kind} and has friction; joints of one coordinate have it. Give it damping instead."
             )
         for role, value in (("max_effort", joint.max_effort), ("max_speed", joint.max_speed)):
-            if not value > 0.0:
-                raise InputError(f"{what} has {role} {value!r}; allowed are positive numbers, or none for no limit.")
+            if not number_of(value) > 0.0:
+                raise InputError(f"{what} has {role} {value!r}; allowed are positive numbers, or math.inf for no limit.")
+        if joint.mimic is not None:
+            mimic_of(what, joint.mimic)
 
     def _in_order(
         self, links: Sequence[RobotLink], joints: Sequence[RobotJoint]
@@ -300,7 +314,8 @@ class Robot(Following):
         for joint in self.joints:
             if joint.mimic is None:
                 continue
-            what, (other, factor, offset) = f"{self._what}: joint {joint.name!r}", joint.mimic
+            what = f"{self._what}: joint {joint.name!r}"
+            other, factor, offset = mimic_of(what, joint.mimic)
             if other not in by_name:
                 raise InputError(f"{what} mimics {other!r}, which is no joint{did_you_mean(other, by_name)}")
             lead = by_name[other]
@@ -378,10 +393,8 @@ class Robot(Following):
         """
         tree, moving = self._tree()
         known = [joint.name for joint in moving]
-        for what, values in (("joints", joints), ("speeds", speeds)):
-            if not isinstance(values, Mapping):
-                example = f"{{{known[0]!r}: 0.1}}" if known else "{}"
-                raise InputError(f"{what} of robot {name} are {values!r}; give numbers by names of joints: {example}.")
+        for role, values in (("joints", joints), ("speeds", speeds)):
+            by_joint(f"robot {name}", role, values, known)
         for given in (*joints, *speeds):
             if given not in known:
                 raise InputError(f"robot {name}: joint {given!r} is unknown{did_you_mean(given, known)}")
@@ -389,16 +402,21 @@ class Robot(Following):
         rotation = quaternion_to_matrix(quaternion)
         q[:3], q[3:7] = position + rotation @ tree.centre[0], quaternion
         for joint in moving:
+            speed, said = speeds.get(joint.name, 0.0), f"robot {name}: joint {joint.name!r}"
             if tree.kind[joint.link] == SPHERICAL:
                 q[joint.coordinate : joint.coordinate + 4] = _quaternion(name, joint.name, joints.get(joint.name, (1.0, 0, 0, 0)))
-                v[joint.row : joint.row + 3] = np.asarray(speeds.get(joint.name, np.zeros(3)), dtype=np.float64)
+                v[joint.row : joint.row + 3] = three(f"{said} has the speed", speeds.get(joint.name, np.zeros(3)), "rad/s")
                 continue
             low, high = joint.limits
-            at = float(joints.get(joint.name, min(max(0.0, low), high)))  # type: ignore[arg-type]
-            if not (np.isfinite(at) and low <= at <= high):
-                raise InputError(_out_of_range(f"robot {name}: joint {joint.name!r}", at, low, high, int(tree.kind[joint.link])))
+            start = joints.get(joint.name, min(max(0.0, low), high))
+            at, v[joint.row] = number_of(start), number_of(speed)
+            if not np.isfinite(at):
+                raise InputError(f"{said} starts at {start!r}; allowed is a finite number, {_unit_of(tree, joint)}.")
+            if not low <= at <= high:
+                raise InputError(_out_of_range(said, at, low, high, int(tree.kind[joint.link])))
+            if not np.isfinite(v[joint.row]):
+                raise InputError(f"{said} has the speed {speed!r}; allowed is a finite number, {_unit_of(tree, joint)}/s.")
             q[joint.coordinate] = at
-            v[joint.row] = float(speeds.get(joint.name, 0.0))  # type: ignore[arg-type]
         v[:3], v[3:6] = (
             np.zeros(3) if velocity is None else velocity,
             np.zeros(3) if angular_velocity is None else angular_velocity,
@@ -438,12 +456,18 @@ class Robot(Following):
         InputError
             Unknown joints or positions out of range.
         """
-        body = self.body(self.name, np.zeros(3), quaternion_from_vector(np.asarray(rotation, dtype=float)), joints, speeds or {})
-        rate = np.zeros(body.n_v)
-        for name, value in (rates or {}).items():
-            rate[body.joint(name).row] = float(value)
+        what = f"inverse_dynamics of {self.name}"
+        turn = quaternion_from_vector(three(f"{what}: rotation is", rotation, "rad"))
+        body = self.body(self.name, np.zeros(3), turn, joints, {} if speeds is None else speeds)
+        rate, known = np.zeros(body.n_v), body.joint_names()
+        for name, value in by_joint(what, "rates", {} if rates is None else rates, known).items():
+            if name not in known:
+                raise InputError(f"{what}: rates names {name!r}, no joint of one coordinate{did_you_mean(str(name), known)}")
+            rate[body.joint(name).row] = own_rate = number_of(value)
+            if not np.isfinite(own_rate):
+                raise InputError(f"{what}: the rate of joint {name!r} is {value!r}; allowed is a finite number.")
         v = body.initial_v()
-        efforts = body.inverse_dynamics(body.initial_q(), v, rate, np.asarray(gravity, dtype=np.float64))
+        efforts = body.inverse_dynamics(body.initial_q(), v, rate, three(f"{what}: gravity is", gravity, "m/s^2"))
         own = {name: body.joint(name) for name in body.joint_names()}
         taken = {name: joint.damping * v[joint.row] + joint.friction * np.sign(v[joint.row]) for name, joint in own.items()}
         return {name: float(efforts[joint.row] + taken[name]) for name, joint in own.items()}
@@ -474,7 +498,11 @@ class Robot(Following):
         next_coordinate = 7
         for k, joint in enumerate(self.joints, 1):
             parent[k], kind[k] = number[joint.parent], _SIMPLE[joint.kind]
-            place[k], turn[k], axis[k] = np.asarray(joint.position, dtype=np.float64), _matrix(joint.rotation), _unit(joint.axis)
+            place[k], turn[k], axis[k] = (
+                np.asarray(joint.position, dtype=np.float64),
+                rotation_matrix(joint.name, joint.rotation),
+                _unit(joint.axis),
+            )
             if joint.kind == "fixed" or joint.mimic is not None:
                 continue
             columns = 3 if joint.kind == "spherical" else 1
@@ -507,16 +535,15 @@ def _out_of_range(what: str, at: float, low: float, high: float, kind: int) -> s
 
 
 def _quaternion(robot: str, joint: str, value: float | Sequence[float]) -> np.ndarray:
-    q = np.asarray(value, dtype=np.float64)
+    q = numbers_of(value)
     if q.shape != (4,) or not _LEAST < math.hypot(*q) < math.inf:
         raise InputError(f"robot {robot}: spherical joint {joint!r} starts at {value!r}; allowed is a quaternion (w, x, y, z).")
     return np.asarray(q / math.hypot(*q))
 
 
-def _matrix(rotation: Three) -> np.ndarray:
-    """Matrix of a rotation vector, (3,) rad; a matrix stays."""
-    given = np.asarray(rotation, dtype=np.float64)
-    return given if given.shape == (3, 3) else quaternion_to_matrix(quaternion_from_vector(given))
+def _unit_of(tree: Tree, joint: TreeJoint) -> str:
+    """Return the unit of the position of a joint of one coordinate."""
+    return "m" if tree.kind[joint.link] == PRISMATIC else "rad"
 
 
 def _unit(axis: Three) -> np.ndarray:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import math
+import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import cast
@@ -82,6 +83,8 @@ def load_robot(path: str | Path, *, packages: Packages | None = None, balance_in
 
 def _file(name: str | Path) -> Path:
     """File of a robot: one of your own, or one that comes with femsim."""
+    if not isinstance(name, str | os.PathLike):
+        raise InputError(f"load_robot: path is {name!r}; give the name or path of a URDF or MJCF file.")
     if Path(name).exists():
         return Path(name)
     folder = data_folder("robots")
