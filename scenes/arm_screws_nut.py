@@ -33,7 +33,7 @@ def robot() -> fs.Robot:
     gone = ("left_finger", "right_finger", "tool")
     links = [link for link in arm.links if link.name not in gone]
     joints = [replace(joint, max_effort=math.inf, max_speed=math.inf) for joint in arm.joints if joint.child not in gone]
-    joints = [replace(joint, kind="continuous") if joint.name == "joint7" else joint for joint in joints]
+    joints = [replace(joint, limits=(-math.inf, math.inf)) if joint.name == "joint7" else joint for joint in joints]
     thread = fs.Thread.metric(DIAMETER, PITCH, HEIGHT, play=0.0002, across=ACROSS)
     nut = fs.RobotLink.solid("nut", fs.Piece(thread), 0.97)
     sides = [fs.Piece(fs.Box((0.006, 0.02, 0.035)), (side * (0.5 * ACROSS + 0.006), 0.0, 0.025)) for side in (-1.0, 1.0)]

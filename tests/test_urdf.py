@@ -120,6 +120,16 @@ def test_what_is_wrong_is_said_with_file_and_element(change: Callable[[str], str
     assert str(tmp_path / "crane.urdf") in str(error.value)
 
 
+def test_limits_of_a_continuous_joint_are_left_out_with_a_note(tmp_path: Path) -> None:
+    """As other readers leave them out; its speed stays."""
+    head, slew = CRANE.split('<joint name="slew"')
+    limited = slew.replace("</joint>", '<limit lower="-1" upper="1" effort="3" velocity="2"/></joint>', 1)
+    robot = fs.load_robot(written(tmp_path, f'{head}<joint name="slew"{limited}'))
+    joint = next(joint for joint in robot.joints if joint.name == "slew")
+    assert joint.limits == (-math.inf, math.inf) and joint.max_speed == 2.0
+    assert any("lower and upper of joint 'slew' are left out; a continuous joint has no stops" in note for note in robot.notes)
+
+
 def test_a_missing_file_names_those_that_come_with_femsim() -> None:
     with pytest.raises(fs.InputError, match=r"'arm8.urdf' is found neither here nor with femsim; did you mean 'arm7.urdf'"):
         fs.load_robot("arm8.urdf")

@@ -26,6 +26,13 @@ BaseKind = Literal["fixed", "free", "planar"]
 Three = Sequence[float] | np.ndarray
 
 _SIMPLE = {"fixed": FIXED, "revolute": REVOLUTE, "continuous": REVOLUTE, "prismatic": PRISMATIC, "spherical": SPHERICAL}
+#: Kinds that have no limits, and what to do instead.
+_ENDLESS = {
+    "continuous": "leave them out, or let it be revolute, which has stops",
+    "spherical": "joints of one coordinate have them. Leave them out, or use revolute joints about the axes",
+    "planar": "joints of one coordinate have them. Leave them out, or use two prismatic joints and a revolute one",
+    "floating": "joints of one coordinate have them. Leave them out, or use three prismatic joints and revolute ones",
+}
 #: What the arrays of a tree take from its links.
 _PARTS = ("centre", "mass", "inertia")
 #: How far the sum of two principal moments of inertia may fall short of the third, relative: files round them.
@@ -91,7 +98,7 @@ class RobotJoint:
     axis, axis2 : (3,) float
         Its axis in this frame; normalised.
     limits : (float, float), rad or m
-        Range. Default: none.
+        Range of a revolute or prismatic joint, of both axes of a universal one. Default: none.
     max_effort : float, N m or N
         Most that a motor of it does. Default: no limit.
     max_speed : float, rad/s or m/s
@@ -259,7 +266,8 @@ class Robot(Following):
                 )
         three(f"{what} has the position", joint.position, "m")
         rotation_matrix(what, joint.rotation)
-        limits_of(what, joint.limits)
+        if limits_of(what, joint.limits) != (-math.inf, math.inf) and joint.kind in _ENDLESS:
+            raise InputError(f"{what} is {joint.kind} and has limits {joint.limits}; {_ENDLESS[joint.kind]}.")
         for role, value in (("damping", joint.damping), ("friction", joint.friction), ("rotor_inertia", joint.rotor_inertia)):
             if not 0.0 <= number_of(value) < math.inf:
                 raise InputError(f"{what} has {role} {value!r}; allowed are numbers from 0.")

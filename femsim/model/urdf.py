@@ -287,6 +287,8 @@ class _Reader(ElementReader):
                 self.note(f"the <limit> of {where} has no lower and no upper: the joint has no stops")
             elif kind in ("revolute", "prismatic"):
                 limits = (self._bound(where, limit, "lower"), self._bound(where, limit, "upper"))
+            elif kind != "fixed" and (limit.get("lower") is not None or limit.get("upper") is not None):
+                self.note(f"lower and upper of {where} are left out; a {kind} joint has no stops")
             for key, own in (("effort", "max_effort"), ("velocity", "max_speed")):
                 value = self._bound(where, limit, key)
                 if value > 0.0:  # 0 is what files say that know no bound
