@@ -139,6 +139,19 @@ def test_extremes_of_a_profile_are_those_of_many_places(smooth: Smoothness) -> N
         assert np.abs(np.diff(speed)).max() < 1e-6 and abs(speed[0]) < 1e-12
 
 
+@pytest.mark.parametrize("smooth", [True, False, "spline", "monotone"])
+def test_the_largest_rate_of_a_profile_is_that_of_many_places(smooth: Smoothness) -> None:
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        times = np.cumsum(rng.uniform(0.1, 0.4, 12))
+        profile = Profile(times.tolist(), rng.normal(size=12).tolist(), smooth=smooth)
+        fastest, when = profile.fastest
+        every = np.abs([profile.rate(t) for t in np.linspace(times[0], times[-1], 20001)])
+        assert fastest == pytest.approx(every.max(), rel=5e-3) and fastest >= every.max() - 1e-12
+        assert max(abs(profile.rate(when + step)) for step in (-1e-9, 1e-9)) == pytest.approx(fastest, rel=1e-6)
+    assert Profile([0.7], [2.5], smooth=smooth).fastest == (0.0, 0.0)
+
+
 def test_a_wrong_way_between_values_is_named() -> None:
     with pytest.raises(InputError, match="'cubic'; allowed are True, False, 'spline' and 'monotone'"):
         Profile([0.0, 1.0], [0.0, 1.0], smooth="cubic")  # type: ignore[arg-type]

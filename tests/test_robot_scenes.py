@@ -313,6 +313,16 @@ def test_a_rotation_of_few_digits_is_the_nearest_one() -> None:
     np.testing.assert_allclose(turn, [0.0, 0.0, math.pi / 4], atol=1e-15)
 
 
+def test_a_joint_that_is_driven_faster_than_it_can_is_noted() -> None:
+    """With the speed at its peak, not the mean one; not where a servo gives way, nor within the limit."""
+    for end, exact, noted in ((6.0, True, True), (6.0, False, False), (0.19, True, False)):
+        scene = fs.Scene("fast", dt=0.005, duration=0.3)
+        scene.add_robot(pair({"kind": "continuous", "max_speed": 1.0}))
+        scene.drive_joint("r", "j", fs.Profile([0.0, 0.3], [0.0, end]), stiffness=None if exact else 10.0)
+        said = "joint r.j is driven at 30 rad/s at 0.15 s, but its most is 1 rad/s; let its motion take longer"
+        assert scene.notes == ([said] if noted else [])
+
+
 def test_a_planar_base_slides_and_turns() -> None:
     scene = fs.Scene("cart", dt=0.005, duration=0.1)
     robot = fs.Robot("cart", [fs.RobotLink.solid("plate", fs.Piece(fs.Box((0.2, 0.1, 0.02))), 3.0)])

@@ -90,6 +90,20 @@ class Profile:
         every = np.append(value + speed * s + square * s**2 + cube * s**3, self.values)
         return float(every.min()), float(every.max())
 
+    @property
+    def fastest(self) -> tuple[float, float]:
+        """Largest rate, also between keys, 1/s, without its sign, and a time of it, s; zeros with one key frame."""
+        if len(self.times) < 2:
+            return 0.0, 0.0
+        pieces, span = self.pieces[: len(self.times) - 1], np.diff(self.times)
+        start, _, speed, square, cube = pieces.T
+        with np.errstate(divide="ignore", invalid="ignore"):  # where the rate has no extreme
+            bend = -square / (3.0 * cube)
+        s = np.stack([np.zeros(len(span)), span, np.where((bend > 0.0) & (bend < span), bend, 0.0)])
+        rates = np.abs(speed + s * (2.0 * square + s * 3.0 * cube))
+        k = int(rates.argmax())
+        return float(rates.flat[k]), float((start + s).flat[k])
+
     def __call__(self, t: float) -> float:
         """Value at time t (s)."""
         t = float(min(max(t, self._first), self._last))

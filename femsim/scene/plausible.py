@@ -23,6 +23,8 @@ MOST_LED = 10.0
 SAME_END = 1e-5
 #: A rod is at least so many times as long as its radius.
 STOUT = 2.0
+#: How much faster a joint may go than it can before that is noted: rounding.
+_SLACK = 1.0 + 1e-6
 
 
 def notes_on_material(name: str, elastic: Elastic) -> list[str]:
@@ -110,6 +112,16 @@ def notes_on_travel(name: str, travel: float, largest: float) -> list[str]:
     return [
         f"the motion of {name} goes {travel:.3g} m: is it given in millimetres? Then divide by 1000; else give the scene "
         f"largest_size={math.ceil(travel)}"
+    ]
+
+
+def notes_on_joint_speed(joint: str, unit: str, speed: float, time: float, most: float, words: str) -> list[str]:
+    """Note a joint that a motion drives faster than its robot says that it can go; ``words`` stand behind the most of it."""
+    if speed <= most * _SLACK:
+        return []
+    return [
+        f"joint {joint} is driven at {speed:.4g} {unit}/s at {time:.4g} s, but its most is {most:.4g} {unit}/s{words}; let its "
+        "motion take longer"
     ]
 
 

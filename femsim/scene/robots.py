@@ -14,6 +14,7 @@ from femsim.model.bodies import kinds
 from femsim.model.bodies.tree import TreeBody
 from femsim.model.bodies.tree_kernels import FIXED
 from femsim.model.commands import MOTION
+from femsim.model.drives import Profile
 from femsim.model.joint_friction import JointFriction
 from femsim.model.parts import Part
 from femsim.model.robots import BaseKind, Robot, RobotLink
@@ -22,6 +23,7 @@ from femsim.model.urdf import load_robot
 from femsim.scene.checks import Handle, Vector, function_of_time, name_of, positive, vector
 from femsim.scene.contents import SceneContents
 from femsim.scene.own_contact import add_own_contact
+from femsim.scene.plausible import notes_on_joint_speed
 from meshes import TriMesh, make_trimesh, sphere_triangles
 
 _BASES = ("fixed", "free", "planar")
@@ -163,6 +165,8 @@ def drive_joint(
                 f"{call}: the motion begins at {begin:g} {unit} and the joint at {start:g}; let it start there by joints="
                 f"{{{joint!r}: {begin:g}}} of add_robot, or give a stiffness, which pulls it there."
             )
+    if exact and isinstance(motion, Profile):
+        scene.notes += notes_on_joint_speed(label, unit, *motion.fastest, own.max_speed, body.with_mimics(joint))
     others = {
         "velocity": (velocity, ".velocity", "speed of the joint", f"{unit}/s"),
         "effort": (effort, ".effort", "effort of the joint", force),
