@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -247,6 +248,44 @@ def test_bad_paths_are_refused(text: str, options: dict[str, object], match: str
     with pytest.raises(fs.InputError, match=match) as caught:
         fs.load_path(put(tmp_path, text), **options)
     assert "path.txt" in str(caught.value)
+
+
+def spiked(rows_of: Sequence[int], way: float, turn: float = 0.0) -> str:
+    """A slow path along x and about z of which some rows lie off by way (m) in y and turn (rad)."""
+    out, angle = LONG.copy(), np.linspace(0.0, 0.1, len(LONG))
+    out[list(rows_of), 1] += way
+    angle[list(rows_of)] += turn
+    return rows(out, np.column_stack([0.0 * angle, 0.0 * angle, np.sin(angle / 2), np.cos(angle / 2)]))
+
+
+@pytest.mark.parametrize(
+    ("out", "way", "turn", "said"),
+    [
+        ([20], 0.03, 0.0, r"jumps by 0.0301 m from line 20 \(0.19 s\) to line 21 \(0.2 s\) and back at once, ten times as fast"),
+        ([20, 21], 0.03, 0.0, r"jumps by 0.0301 m from line 20 \(0.19 s\) to line 21 .* and back at once"),
+        ([20], 0.0, 0.15, r"jumps by 0.15.* rad from line 20 \(0.19 s\) to line 21 .* and back at once"),
+        ([3, 30], 0.03, 0.0, r"from line 3 .* to line 4 .* one of 2 such places"),
+        ([20], 0.0015, 0.0, ""),
+    ],
+)
+def test_rows_that_lie_elsewhere_by_a_fault_are_refused(
+    out: list[int], way: float, turn: float, said: str, tmp_path: Path
+) -> None:
+    """But not those that the last digit moves; and all are taken where the robot did so."""
+    file = put(tmp_path, spiked(out, way, turn))
+    assert len(fs.load_path(file, orientation="xyzw", jumps=True).times) == 41
+    if not said:
+        fs.load_path(file, orientation="xyzw")
+        return
+    with pytest.raises(fs.InputError, match=said):
+        fs.load_path(file, orientation="xyzw")
+
+
+def test_a_quick_way_out_and_back_is_no_fault(tmp_path: Path) -> None:
+    """A tap within 0.1 s from rest, by a smooth curve: its speed grows over rows."""
+    for rest in (0.0, 0.003):
+        tap = 0.02 * np.sin(np.pi * np.clip((np.arange(41) - 15) / 10.0, 0.0, 1.0)) ** 2 + rest * np.arange(41)
+        fs.load_path(put(tmp_path, rows(LONG + np.column_stack([0 * tap, tap, 0 * tap]))))
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:

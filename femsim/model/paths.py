@@ -27,6 +27,8 @@ _REACH, FARTHEST, _LATEST = 20.0, 1e6, 1e6
 #: A jump is this many times as fast as the steps around it, this many rows each side; it takes less time than this, s, and goes
 #: farther than this, m and rad.
 _TIMES_FASTER, _AROUND, _LONGEST_JUMP, _LEAST_WAY = 10.0, 4, 0.1, (1e-3, 0.02)
+#: Most rows of a log that lie elsewhere by a fault, and are none of a jump that stays.
+_MOST_OUT = 2
 #: Largest part of a rotation vector, rad.
 _MOST_TURNED = 1e4
 #: How far a quaternion may be from length 1, or a matrix from a rotation: files have some digits only.
@@ -244,7 +246,8 @@ def load_path(
     max_speed, max_turn : float, m/s and rad/s
         Largest speed and turning rate between poses; a path that is faster is refused.
     jumps : bool
-        Whether a step ten times as fast as those around it is accepted; otherwise it is refused as a fault of the log.
+        Whether a step ten times as fast as those around it, also out and back, is accepted; otherwise it is refused as a fault
+        of the log.
 
     Returns
     -------
@@ -388,10 +391,11 @@ class _Rows:
     ) -> tuple[str, ...]:
         """Refuse steps and turns that are too fast, and jumps; return notes about gaps."""
         spans = np.diff(self.times)
-        ways = [(np.linalg.norm(np.diff(positions, axis=0), axis=1), max_speed, "m", "max_speed", "moves")]
+        ways = [(np.diff(positions, axis=0), max_speed, "m", "max_speed", "moves")]
         if quaternions is not None:
-            ways.append((np.linalg.norm(_turn_vectors(quaternions), axis=1), max_turn, "rad", "max_turn", "turns"))
-        for (way, limit, unit, option, verb), least in zip(ways, _LEAST_WAY, strict=False):
+            ways.append((_turn_vectors(quaternions), max_turn, "rad", "max_turn", "turns"))
+        for (steps, limit, unit, option, verb), least in zip(ways, _LEAST_WAY, strict=False):
+            way = np.linalg.norm(steps, axis=1)
             with np.errstate(over="ignore"):
                 speed = way / spans
             fast = np.flatnonzero(~(speed <= limit))
@@ -402,26 +406,51 @@ class _Rows:
                     f"{unit}/s, one of {len(fast)} such places; allowed are {limit:g} {unit}/s. Check units and dt, remove "
                     f"what is wrong, or give {option}=."
                 )
-            found = _jumps(speed, way, spans, least)
-            if len(found) and not jumps:
-                k = int(found[0])
+            found, back = _jumps(steps, spans, least), _outliers(steps, spans, 2.0 * least)
+            if (len(found) or len(back)) and not jumps:
+                k = min([*found.tolist(), *back.tolist()])
+                again = " and back at once" if k in back else ""
+                found = np.union1d(found, back)
                 raise InputError(
-                    f"path {self.file} jumps by {way[k]:.4g} {unit} from {self.at(k)} to {self.at(k + 1)}, ten times as fast as "
-                    f"around it, one of {len(found)} such places; remove what is wrong, or say jumps=True if the robot did so."
+                    f"path {self.file} jumps by {way[k]:.4g} {unit} from {self.at(k)} to {self.at(k + 1)}{again}, ten times as "
+                    f"fast as around it, one of {len(found)} such places; remove what is wrong, or say jumps=True if the robot "
+                    "did so."
                 )
         usual = float(np.median(spans))
         gaps = np.flatnonzero(spans > 10.0 * usual)
         return tuple(f"no pose from {self.at(k)} to {self.at(k + 1)}: straight there" for k in gaps[:3].tolist())
 
 
-def _jumps(speed: np.ndarray, way: np.ndarray, spans: np.ndarray, least: float) -> np.ndarray:
-    """Which short steps are far faster than those around them."""
-    n = len(speed)
+def _jumps(steps: np.ndarray, spans: np.ndarray, least: float) -> np.ndarray:
+    """Which short steps, (n, 3), are far faster than those around them."""
+    way, around = np.linalg.norm(steps, axis=1), _fastest_around(steps, spans, ())
+    return np.flatnonzero((way > _TIMES_FASTER * around * spans) & (way > least) & (spans < _LONGEST_JUMP))
+
+
+def _outliers(steps: np.ndarray, spans: np.ndarray, least: float) -> np.ndarray:
+    """Which of these steps lead to one row, or to two, from where the path comes back at once: faults of a log as well."""
+    way, found = np.linalg.norm(steps, axis=1), np.zeros(len(steps), dtype=np.bool_)
+    for more in range(1, _MOST_OUT + 1):
+        n = max(len(steps) - more, 0)
+        around = np.maximum(_fastest_around(steps, spans, (more,))[:n], _fastest_around(steps, spans, (-more,))[more:])
+        least_way, span = np.minimum(way[:n], way[more:]), np.maximum(spans[:n], spans[more:])
+        rest = np.linalg.norm(sum(steps[k : n + k] for k in range(more + 1)), axis=1)
+        found[:n] |= (
+            (least_way > np.maximum(_TIMES_FASTER * around * span, least)) & (rest < 0.5 * least_way) & (span < _LONGEST_JUMP)
+        )
+    return np.flatnonzero(found)
+
+
+def _fastest_around(steps: np.ndarray, spans: np.ndarray, without: tuple[int, ...]) -> np.ndarray:
+    """Largest speed of the steps around each, but for itself and those so many places from it; infinite in short paths."""
+    n = len(steps)
     if n < 2 * _AROUND:
-        return np.zeros(0, dtype=np.int64)
-    padded = np.pad(speed, _AROUND, constant_values=0.0)
-    around = np.max([padded[_AROUND + s : _AROUND + s + n] for s in range(-_AROUND, _AROUND + 1) if s], axis=0)
-    return np.flatnonzero((speed > _TIMES_FASTER * around) & (way > least) & (spans < _LONGEST_JUMP))
+        return np.full(n, np.inf)
+    with np.errstate(over="ignore"):
+        padded = np.pad(np.linalg.norm(steps, axis=1) / spans, _AROUND, constant_values=0.0)
+    return np.asarray(
+        np.max([padded[_AROUND + s : _AROUND + s + n] for s in range(-_AROUND, _AROUND + 1) if s not in (0, *without)], axis=0)
+    )
 
 
 def _placed(
