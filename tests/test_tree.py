@@ -233,6 +233,28 @@ def test_a_double_pendulum_follows_quadrature_and_converges_by_the_square_of_the
     assert errors[1] < 1e-4 and 1.8 < math.log2(errors[0] / errors[1]) < 2.2, errors
 
 
+def test_a_fixed_base_need_not_resist_what_turns_it() -> None:
+    """Two points on massless rods: nothing resists a turn about the hinge, or about the line of the rods; the base bears them."""
+    found, force = [], []
+    for inertia in (np.zeros((3, 3)), 1e-3 * np.eye(3)):
+        scene = fs.Scene("points", dt=0.002, duration=0.5, nonlinear_tolerance=1e-10)
+        links = [fs.RobotLink("base", 1.0, inertia=inertia), *(fs.RobotLink(name, 0.5, (0.2, 0, 0)) for name in ("near", "far"))]
+        joints = [
+            fs.RobotJoint("first", "base", "near", axis=(0, 1, 0)),
+            fs.RobotJoint("second", "near", "far", axis=(0, 1, 0), position=(0.2, 0, 0)),
+        ]
+        scene.add_robot(fs.Robot("arm", links, joints))
+        scene.sensor("mount", "arm", kind="mount")
+        run = fs.simulate(scene)
+        assert run.status == "converged" and run.steps["wrench_balance"].max() < 1e-9
+        assert run.stepper is not None
+        found.append(run.stepper.state.q[7:].copy())
+        force.append(run.sensors["mount"].force)
+    np.testing.assert_allclose(found[0], found[1], atol=1e-9)
+    np.testing.assert_allclose(force[0], force[1], atol=1e-6)
+    assert np.ptp(force[0][:, 2]) > 1.0
+
+
 def test_a_theta_step_of_one_is_of_first_order() -> None:
     errors = [float(np.abs(swing(dt, 0.4, theta=1.0) - quadrature(0.4)).max()) for dt in (2e-3, 1e-3)]
     assert 0.8 < math.log2(errors[0] / errors[1]) < 1.3

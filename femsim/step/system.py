@@ -247,10 +247,10 @@ class System:
     def assemble(self, state: State, settings: StepSettings, v_prescribed: np.ndarray, v_end: np.ndarray | None = None) -> None:
         """Fill A and b of eq. (9), bodies and what couples them, then move prescribed velocities to the right-hand side.
 
-        A prescribed row keeps its diagonal and the equation a v = a v_prescribed, so A stays symmetric positive definite with
-        the same pattern; its original equation is kept for :meth:`reaction`. Prescribed velocities go from v to v_end (by
-        default v_prescribed) within the step, whatever theta is, so they enter b by the start velocity for which eq. (9) says
-        the same.
+        A prescribed row keeps its diagonal, where that is positive, and the equation a v = a v_prescribed, so A stays symmetric
+        positive definite with the same pattern; its original equation is kept for :meth:`reaction`. Prescribed velocities go
+        from v to v_end (by default v_prescribed) within the step, whatever theta is, so they enter b by the start velocity for
+        which eq. (9) says the same.
         """
         self._dt, self._known_diagonal, v_start = settings.dt, None, state.v
         if self._rows.size:
@@ -434,8 +434,17 @@ class System:
         own = self.b.copy()
         np.subtract.at(self.b, rows[self._coupling], data[self._coupling] * v_prescribed[columns[self._coupling]])
         data[self._cleared] = 0.0
+        self._raise_diagonal()
         self.b[self._rows] = data[self._diagonal] * v_prescribed[self._rows]
         self.b_prescribed = self.b - own
+
+    def _raise_diagonal(self) -> None:
+        """Give prescribed rows that nothing resists, as turns of points about a base, a diagonal of the size of the others."""
+        own = self.A.data[self._diagonal]
+        if not (nothing := own <= 0.0).any():
+            return
+        self.A.data[self._diagonal[nothing]] = max(float(self.diagonal().max()), np.finfo(np.float64).tiny)
+        self._known_diagonal = None
 
     def turns(self) -> Turns | None:
         """How rows of bodies have turned where their elements were updated last; None where none turn. What is held does not.

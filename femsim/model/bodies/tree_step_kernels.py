@@ -181,7 +181,7 @@ def end_joints(
     q_new[:] = start.q
     move(tree, start.q, v_hat, start.dt, start.cayley, q_new)
     for a in range(v_hat.shape[0]):
-        r = start.dt * damping[a] / M[a, a]
+        r = start.dt * damping[a] / M[a, a] if damping[a] > 0.0 else 0.0
         factor = 1.0 + (1.0 / theta - 1.0) / (1.0 + 0.25 * r * r)
         v_new[a] = start.v[a] + factor * (v_hat[a] - start.v[a])
         calmed[a] = (factor - 1.0 / theta) * (v_hat[a] - start.v[a])
