@@ -129,11 +129,15 @@ def test_forces_without_any_velocity_are_judged_too(bad: float) -> None:
 @pytest.mark.parametrize("bad", BAD)
 @pytest.mark.parametrize("name", SOLVERS)
 def test_no_solver_takes_a_bad_start_for_the_answer(name: str, bad: float, limit: int) -> None:
-    """The first iterates hold the bad number; a solver may get over it, but what it calls converged is an answer."""
+    """What is not finite is refused. Else a solver may get over a bad number, but what it calls converged is an answer."""
     rod = two_links()
     for v, lam in ((bad, 0.0), (0.0, bad), (bad, bad)):
-        solver = make_solver(name, tolerance=1e-6, max_iterations=limit)
-        assert is_true(rod, solver.solve(rod, WarmStart(np.full(12, v), np.full((2, 3), lam))), 1e-6)
+        solver, start = make_solver(name, tolerance=1e-6, max_iterations=limit), WarmStart(np.full(12, v), np.full((2, 3), lam))
+        if math.isfinite(bad):
+            assert is_true(rod, solver.solve(rod, start), 1e-6)
+        else:
+            with pytest.raises(ContactError, match=rf"of the warm start holds {bad} at entry 0; every value must be finite"):
+                solver.solve(rod, start)
     assert name in LIMITED or make_solver(name, tolerance=1e-6).solve(rod).converged
 
 
@@ -145,10 +149,53 @@ def test_no_local_form_takes_a_bad_start_for_the_answer(name: str, bad: float, l
     for entries in ([0], [4], list(range(6))):
         start = np.zeros(6)
         start[entries] = bad
-        solver = make_solver(name, tolerance=1e-6, max_iterations=limit)
-        found = solver.solve_local(problem, WarmStart(np.zeros(0), start.reshape(2, 3)))  # type: ignore[attr-defined]
-        assert is_true(problem, found, 1e-6)
+        solver: Any = make_solver(name, tolerance=1e-6, max_iterations=limit)
+        warm = WarmStart(np.zeros(0), start.reshape(2, 3))
+        if math.isfinite(bad):
+            assert is_true(problem, solver.solve_local(problem, warm), 1e-6)
+        else:
+            with pytest.raises(ContactError, match=rf"lam of the warm start holds {bad} at entry {entries[0]}"):
+                solver.solve_local(problem, warm)
     assert name in LIMITED or make_solver(name, tolerance=1e-6).solve_local(problem).converged  # type: ignore[attr-defined]
+
+
+#: Starts that do not fit ``two_links`` and ``two_contacts``, and what is said of them.
+UNFIT: tuple[tuple[Any, str], ...] = (
+    (WarmStart(np.zeros(12), np.zeros((1, 3))), r"lam .* has shape \(1, 3\); it needs \(2, 3\), three forces for each of 2"),
+    (WarmStart(np.zeros(12), np.zeros((0, 3))), r"lam .* has shape \(0, 3\); it needs \(2, 3\)"),
+    (WarmStart(np.zeros(12), np.zeros((4, 3))), r"lam .* has shape \(4, 3\); it needs \(2, 3\)"),
+    (WarmStart(np.zeros(12), np.zeros((3, 2))), r"lam .* has shape \(3, 2\); it needs \(2, 3\)"),
+    (WarmStart(np.zeros(12), None), r"lam of the warm start is NoneType; it needs real numbers of shape \(2, 3\)"),  # type: ignore[arg-type]
+    (WarmStart(np.zeros(12), np.zeros((2, 3), complex)), "lam of the warm start is ndarray; it needs real numbers"),
+    (WarmStart(np.zeros(12), [[0.0], [0.0, 1.0]]), "lam of the warm start is list; it needs real numbers"),  # type: ignore[arg-type]
+    (WarmStart(np.zeros(12), np.zeros((2, 3)), np.zeros(4)), r"row_forces .* has shape \(4,\); it needs \(0,\)"),
+    ((np.zeros(12), np.zeros((2, 3))), "the warm start is tuple; give a WarmStart"),
+)
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+def test_a_start_that_does_not_fit_the_problem_is_refused(name: str) -> None:
+    """Kernels read as many forces as the problem has contacts: what an array lacks was read from memory behind it."""
+    solver: Any = make_solver(name)
+    short = WarmStart(np.zeros(11), np.zeros((2, 3)))
+    for start, said in (*UNFIT, (short, r"v .* has shape \(11,\); it needs \(12,\), one velocity for each row of A")):
+        with pytest.raises(ContactError, match=said):
+            solver.solve(two_links(), start)
+    for start, said in UNFIT if name in LOCAL else ():
+        with pytest.raises(ContactError, match=said):
+            solver.solve_local(two_contacts(), start)
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+def test_a_start_of_lists_or_whole_numbers_is_that_of_floats(name: str) -> None:
+    v, lam = np.zeros(12), np.array([[3.0, 0.0, 1.0], [2.0, 1.0, 0.0]])
+    given = (WarmStart(v, lam), WarmStart(v.tolist(), lam.tolist()), WarmStart(v, lam.astype(int)), WarmStart(v, lam.ravel()))  # type: ignore[arg-type]
+    for problem in (two_links(), two_contacts())[: 1 + (name in LOCAL)]:
+        solvers = [make_solver(name, max_iterations=20) for _ in given]
+        solves: list[Any] = [s.solve if isinstance(problem, ContactProblem) else s.solve_local for s in solvers]  # type: ignore[attr-defined]
+        first, *others = (solve(problem, start) for solve, start in zip(solves, given, strict=True))
+        for other in others:
+            np.testing.assert_array_equal(other.lam, first.lam)
 
 
 @pytest.mark.parametrize("name", SOLVERS)

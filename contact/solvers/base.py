@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
+from functools import wraps
 from typing import Any, ClassVar, Literal, Protocol, get_args, runtime_checkable
 
 import numpy as np
 
 from contact.errors import ContactError
 from contact.linear import Backend
+from contact.local import LocalProblem
 from contact.metrics import Residuals
 from contact.problem import ContactProblem
 
@@ -36,6 +39,59 @@ class WarmStart:
     v: np.ndarray
     lam: np.ndarray
     row_forces: np.ndarray | None = None
+
+
+def checked_start(problem: ContactProblem | LocalProblem, start: WarmStart) -> WarmStart:
+    """Return a start whose arrays fit a problem: the same one where they do, else with lists and whole numbers as float64.
+
+    Kernels read as many numbers as the problem has, whatever an array holds. The velocity of a local problem is not used.
+
+    Raises
+    ------
+    ContactError
+        Something that is no start, or another number of velocities or forces than the problem has, or one that is not finite.
+    """
+    try:
+        v, lam, rows = start.v, start.lam, start.row_forces
+    except AttributeError:
+        raise ContactError(
+            f"the warm start is {type(start).__name__}; give a WarmStart with velocities v and contact forces lam, or None."
+        ) from None
+    nc, p = problem.n_contacts, 0
+    if isinstance(problem, ContactProblem):
+        v = _fitting("v", v, (problem.n,), f"({problem.n},), one velocity for each row of A")
+        p = 0 if problem.rows is None else problem.rows.n_rows
+    lam = _fitting("lam", lam, (nc, 3), f"({nc}, 3), three forces for each of {nc} contacts")
+    if rows is not None:
+        rows = _fitting("row_forces", rows, (p,), f"({p},), one force for each row")
+    same = v is start.v and lam is start.lam and rows is start.row_forces
+    return start if same else WarmStart(v, lam, rows)
+
+
+def _fitting(name: str, values: Any, shape: tuple[int, ...], allowed: str) -> np.ndarray:
+    """Return values of a warm start as finite numbers of a shape, the same array where it is one."""
+    if type(values) is np.ndarray and values.dtype == np.float64 and values.shape == shape and values.flags.c_contiguous:
+        flat = values.ravel()
+        if math.isfinite(flat.dot(flat)):  # no array is made; squares that overflow are looked at below
+            return values
+    try:
+        given = np.asarray(values)
+    except ValueError:  # rows of different lengths
+        given = np.asarray(None)
+    if given.dtype.kind not in "fiu":
+        raise ContactError(f"{name} of the warm start is {type(values).__name__}; it needs real numbers of shape {allowed}.")
+    array = np.ascontiguousarray(given, dtype=np.float64)
+    if array.shape not in (shape, (math.prod(shape),)):
+        raise ContactError(
+            f"{name} of the warm start has shape {array.shape}; it needs {allowed}. Leave it out to start from zero."
+        )
+    bad = np.flatnonzero(~np.isfinite(array))
+    if len(bad):
+        raise ContactError(
+            f"{name} of the warm start holds {array.ravel()[bad[0]]} at entry {bad[0]}; every value must be finite. "
+            "Leave the warm start out to start from zero."
+        )
+    return array if array.shape == shape else array.reshape(shape)
 
 
 @dataclass
@@ -119,10 +175,29 @@ class Solver(Protocol):
         ...
 
 
+def _starting(solve: Callable[..., Solution]) -> Callable[..., Solution]:
+    """Make a method ``solve`` of a solver check what it starts from."""
+
+    @wraps(solve)
+    def solved(self: Any, problem: Any, warm_start: WarmStart | None = None) -> Solution:
+        return solve(self, problem, None if warm_start is None else checked_start(problem, warm_start))
+
+    return solved
+
+
 class Told:
-    """Base of solvers, which says what one is: its name, and the options that differ from their defaults."""
+    """Base of solvers, which says what one is: its name, and the options that differ from their defaults.
+
+    Their ``solve`` and ``solve_local`` start from nothing that does not fit the problem, see :func:`checked_start`.
+    """
 
     options: Any
+
+    def __init_subclass__(cls, **more: Any) -> None:
+        super().__init_subclass__(**more)
+        for name in ("solve", "solve_local"):
+            if name in cls.__dict__:
+                setattr(cls, name, _starting(cls.__dict__[name]))
 
     def __repr__(self) -> str:
         standard = type(self.options)()

@@ -185,7 +185,6 @@ class _Refinement:
         nc, A, J = problem.n_contacts, problem.A, self.law.J
         self.v, self.forces = np.zeros(problem.n), np.zeros((nc, 3))
         if warm_start is not None:
-            problem.check_velocity(warm_start.v)
             self.v = np.array(warm_start.v, dtype=np.float64)
             self.forces = to_isotropic(problem, warm_start.lam.reshape(nc, 3)).copy()
         self.u, self._Av, self.chosen = np.empty((nc, 3)), np.empty(problem.n), np.empty(nc, dtype=np.bool_)

@@ -61,7 +61,7 @@ def _start(reduction: Reduction, warm_start: WarmStart | None) -> WarmStart | No
     if warm_start is None:
         return None
     forces = warm_start.row_forces
-    if forces is None or len(forces) != reduction.rows.n_rows:
+    if forces is None:
         forces = np.zeros(reduction.rows.n_rows)
     return WarmStart(reduction.shorten(warm_start.v, warm_start.lam), reduction.contacts(warm_start.lam, forces))
 
