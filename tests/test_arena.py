@@ -253,6 +253,8 @@ def test_solvers_with_options() -> None:
         ("admm:every=0", ("option every of solver 'admm' is 0", "integers >= 1")),
         ("admm:every", ("the part 'every'", "name:option=value")),
         ("admm:=3", ("the part '=3'",)),
+        ("admm:every=2:every=3", ("gives the option 'every' twice",)),
+        ("pgs:relaxation=nan", ("option relaxation of solver 'pgs' is 'nan'", "above 0 up to 1")),
     ],
 )
 def test_wrong_solvers_are_sentences(tmp_path: Path, call: Call, solvers: str, words: tuple[str, ...]) -> None:

@@ -337,6 +337,7 @@ def test_a_scene_without_bodies() -> None:
     [
         ({"solver": "condd"}, ("'condd'", "'cond'", "femsim solvers"), fs.ContactError),
         ({"solver_options": {"tol": 1}}, ("no option 'tol'", "tolerance"), fs.ContactError),
+        ({"solver_options": {"tolerance": 0.5}}, ("solver_options holds a tolerance", "the argument tolerance"), fs.InputError),
         ({"tolerance": 0.0}, ("tolerance", "0.0", "between 0 and 1"), fs.ContactError),
         ({"tolerance": NAN}, ("tolerance", "nan"), fs.ContactError),
         ({"max_iterations": 0}, ("max_iterations", "0", ">= 1"), fs.ContactError),

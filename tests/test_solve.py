@@ -331,3 +331,10 @@ def test_the_problem_of_a_step_that_failed_is_written_too(tmp_path: Path, monkey
     run = fs.simulate(cube_scene(), out=tmp_path / "run", dump_problems=(1, 3))
     assert run.status == "failed" and info(tmp_path / "run")["problems"] == ["problems/step_00001.hdf5"]
     assert fs.read_fclib(tmp_path / "run" / "problems" / "step_00001.hdf5").problem.n_contacts > 0
+
+
+def test_the_tolerance_is_no_further_option(global_file: Path) -> None:
+    with pytest.raises(fs.InputError, match="solver_options holds a tolerance; give it as the argument tolerance"):
+        fs.solve_problem(global_file, "admm", solver_options={"tolerance": 0.5})
+    with pytest.raises(fs.InputError, match="solver_options is list; give a dict"):
+        fs.solve_problem(global_file, "admm", solver_options=[1])  # type: ignore[arg-type]

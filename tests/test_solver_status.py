@@ -332,3 +332,48 @@ def test_all_options_extend_the_common_ones_and_are_described(name: str) -> None
     for option, value in (("tolerance", 0.0), ("tolerance", math.nan), ("max_iterations", 0)):
         with pytest.raises(ContactError, match=f"option {option} of solver '{name}' is {value!r}; allowed are"):
             options(**{option: value})
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "said"),
+    [
+        ("admm", {"every": "abc"}, "option every of solver 'admm' is 'abc'; allowed are integers >= 1"),
+        ("admm", {"every": 1.5}, "option every of solver 'admm' is 1.5; allowed are integers >= 1"),
+        ("admm", {"every": True}, "option every of solver 'admm' is True; allowed are integers >= 1"),
+        ("admm", {"penalty": "abc"}, "option penalty of solver 'admm' is 'abc'; allowed are positive numbers and 'spectral'"),
+        ("admm", {"accelerate": "abc"}, "option accelerate of solver 'admm' is 'abc'; allowed are True and False (on and off)."),
+        ("admm", {"scaling": 3}, "option scaling of solver 'admm' is 3; allowed are 'contact' and 'none'"),
+        ("cond", {"chebyshev": "abc"}, "is 'abc'; allowed are True and False (on and off), and None."),
+        ("cond", {"gain": "x"}, "option gain of solver 'cond' is 'x'; allowed are positive numbers in N s/m, or None"),
+        ("cond", {"gain": math.inf}, "option gain of solver 'cond' is inf; allowed are positive numbers"),
+        ("pgs", {"relaxation": "nan"}, "option relaxation of solver 'pgs' is 'nan'; allowed are numbers above 0 up to 1"),
+        ("pgs", {"relaxation": [1]}, "option relaxation of solver 'pgs' is [1]; allowed are"),
+        ("pgs", {"relaxation": np.ones(2)}, "option relaxation of solver 'pgs' is array([1., 1.]); allowed are"),
+        ("exact", {"lag": 2}, "option lag of solver 'exact' is 2; allowed are True and False"),
+        ("exact", {"threads": 100000}, "option threads of solver 'exact' is 100000; allowed are integers from 1 to "),
+        ("exact", {"max_iterations": math.inf}, "option max_iterations of solver 'exact' is inf; allowed are integers >= 1"),
+        ("exact", {"max_iterations": 10**400}, "option max_iterations of solver 'exact' is 1000"),
+        ("exact", {"max_iterations": 10**9999}, "option max_iterations of solver 'exact' is one int that is too long to show"),
+        ("exact", {"tolerance": 10**400}, "option tolerance of solver 'exact' is 1000"),
+        ("auto", {"max_iterations": 1.5}, "option max_iterations of solver 'auto' is 1.5; allowed are integers >= 1, or None"),
+    ],
+)
+def test_options_of_another_kind_are_named(name: str, options: dict[str, Any], said: str) -> None:
+    """A text would end in a traceback, half an iteration would be accepted, and "off" would mean on."""
+    with pytest.raises(ContactError) as caught:
+        make_solver(name, **options)
+    assert said in str(caught.value), caught.value
+
+
+def test_words_are_flags_and_numbers_without_a_fraction_are_whole() -> None:
+    """As they are written on a command line."""
+    for word, flag in (("off", False), ("no", False), ("False", False), (0, False), ("on", True), ("Yes", True), ("true", True)):
+        options = SOLVERS["ccs"].options(virtual_nodes=word)  # type: ignore[call-arg]
+        assert options.virtual_nodes is flag  # type: ignore[attr-defined]
+    options = SOLVERS["admm"].options(max_iterations=1e3, every=np.int64(7), penalty=2)  # type: ignore[call-arg, arg-type]
+    assert [repr(getattr(options, n)) for n in ("max_iterations", "every", "penalty")] == ["1000", "7", "2.0"]
+
+
+def test_a_solver_is_named_by_a_text() -> None:
+    with pytest.raises(ContactError, match="a solver is named by a text, not by NoneType; there are 'auto', "):
+        make_solver(None)  # type: ignore[arg-type]

@@ -5,8 +5,9 @@ A solver is a class with ``description``, an options dataclass that extends :cla
 :class:`~contact.solvers.judge.Method` for :func:`~contact.solvers.judge.drive`, and add one line to :data:`SOLVERS`.
 
 ``base``, ``judge``
-    What all share: options, warm start, solution; the driver and its judge. ``with_rows`` lets solvers of contacts alone take
-    problems with rows, ``registered`` has the solvers of users, ``presets`` those that are others with other defaults.
+    What all share: options (``option_kinds`` are their types), warm start, solution; the driver and its judge. ``with_rows``
+    lets solvers of contacts alone take problems with rows, ``registered`` has the solvers of users, ``presets`` those that are
+    others with other defaults.
 ``cond``, ``cond_newton``
     COND (papers/001), and COND finished by Newton. Its kernels: ``cond_kernels`` are Algorithms 1 to 3,
     ``cond_contact_kernels`` what they do to contacts, ``cond_system_kernels`` to A and W, ``cond_groups`` the arrays that they
@@ -157,8 +158,12 @@ def make_solver(name: str, **options: Any) -> Solver:
     Raises
     ------
     ContactError
-        Unknown solver or option.
+        Unknown solver or option, or a value that is not allowed.
     """
+    if not isinstance(name, str):
+        raise ContactError(
+            f"a solver is named by a text, not by {type(name).__name__}; there are {', '.join(map(repr, SOLVERS))}."
+        )
     if name not in SOLVERS:
         close = _near(name, SOLVERS)
         raise ContactError(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from functools import wraps
@@ -14,8 +15,12 @@ import numpy as np
 from contact.errors import ContactError
 from contact.linear import Backend
 from contact.local import LocalProblem
-from contact.metrics import Residuals
+from contact.metrics import Residuals, is_finite
 from contact.problem import ContactProblem
+from contact.solvers.option_kinds import WRONG, in_words, kinds_of, of_kind, shown
+
+#: Most threads that are allowed; more than the processors are in vain.
+_MOST_THREADS = max(os.cpu_count() or 1, 64)
 
 Status = Literal["converged", "infeasible", "stopped at rounding", "stopped at the limit", "failed"]
 #: An option to be checked: name, value, whether it is good, and what is allowed.
@@ -71,8 +76,7 @@ def checked_start(problem: ContactProblem | LocalProblem, start: WarmStart) -> W
 def _fitting(name: str, values: Any, shape: tuple[int, ...], allowed: str) -> np.ndarray:
     """Return values of a warm start as finite numbers of a shape, the same array where it is one."""
     if type(values) is np.ndarray and values.dtype == np.float64 and values.shape == shape and values.flags.c_contiguous:
-        flat = values.ravel()
-        if math.isfinite(flat.dot(flat)):  # no array is made; squares that overflow are looked at below
+        if is_finite(values):
             return values
     try:
         given = np.asarray(values)
@@ -246,16 +250,27 @@ class SolverOptions:
     max_iterations: int = 1000
 
     def __post_init__(self) -> None:
-        """Check the values once.
+        """Check the values once, each made what its annotation says (:mod:`contact.solvers.option_kinds`).
 
         Raises
         ------
         ContactError
-            The first value outside its range.
+            The first value of another kind or outside its range.
         """
+        for name, kinds in kinds_of(type(self)).items():
+            given = getattr(self, name)
+            kept = of_kind(given, kinds)
+            if kept is WRONG:
+                told = {check[0]: check[3] for check in type(self)()._checks()}  # what is allowed beside defaults
+                raise self._wrong(name, given, in_words(kinds) if bool in kinds or name not in told else told[name])
+            if kept is not given:
+                object.__setattr__(self, name, kept)
         for name, value, good, allowed in self._checks():
             if not good:
-                raise ContactError(f"option {name} of solver {self.solver_name!r} is {value!r}; allowed are {allowed}.")
+                raise self._wrong(name, value, allowed)
+
+    def _wrong(self, name: str, value: object, allowed: str) -> ContactError:
+        return ContactError(f"option {name} of solver {self.solver_name!r} is {shown(value)}; allowed are {allowed}.")
 
     def _checks(self) -> list[Check]:
         """Return what is allowed; a class that adds options adds its rows."""
@@ -323,5 +338,5 @@ class FactorizationOptions(SolverOptions):
         return [
             *super()._checks(),
             ("backend", self.backend, self.backend in get_args(Backend), "'auto', 'pardiso' and 'superlu'"),
-            ("threads", self.threads, self.threads >= 1, "integers >= 1"),
+            ("threads", self.threads, 1 <= self.threads <= _MOST_THREADS, f"integers from 1 to {_MOST_THREADS}"),
         ]

@@ -200,7 +200,9 @@ def function_solver(name: str, function: SolverFunction) -> tuple[type[SolverOpt
                     "'tolerance' or 'max_iterations'."
                 )
             continue
-        own.append((parameter.name, type(parameter.default), dataclasses.field(default=parameter.default)))
+        # a function judges its values itself; words for yes and no become flags
+        kind = bool if isinstance(parameter.default, bool) else Any
+        own.append((parameter.name, kind, dataclasses.field(default=parameter.default)))
     options = dataclasses.make_dataclass(
         f"{name}_options",
         own,

@@ -240,9 +240,11 @@ def solver_of(call: Call) -> Solver:
 
     Raises
     ------
-    ContactError
-        Unknown solver or option.
+    InputError, ContactError
+        Unknown solver or option, or a tolerance among the options.
     """
+    if "tolerance" in (call.solver_options or {}):
+        raise InputError("solver_options holds a tolerance; give it as the argument tolerance.")
     factorizes = call.solver in SOLVERS and issubclass(SOLVERS[call.solver].options, FactorizationOptions)
     options = {"max_iterations": call.max_iterations} | ({"threads": call.threads} if factorizes else {})
     return make_solver(call.solver, tolerance=call.tolerance, **(options | (call.solver_options or {})))

@@ -51,7 +51,7 @@ def read_entrant(text: str) -> Entrant:
     Raises
     ------
     InputError
-        Unknown solver, or a part that is no option=value.
+        Unknown solver, a part that is no option=value, or an option that is given twice.
     """
     name, *parts = (part.strip() for part in text.split(":"))
     if name not in SOLVERS:
@@ -61,6 +61,8 @@ def read_entrant(text: str) -> Entrant:
         option, sign, value = (piece.strip() for piece in part.partition("="))
         if not (option and sign and value):
             raise InputError(f"{text!r} has the part {part!r}; write a solver as name:option=value, for instance admm:every=1.")
+        if option in options:
+            raise InputError(f"{text!r} gives the option {option!r} twice; give it once.")
         try:
             options[option] = ast.literal_eval(value[:1].upper() + value[1:] if value in ("true", "false", "none") else value)
         except (ValueError, SyntaxError):

@@ -141,6 +141,10 @@ def solve_problem(
     path, target = Path(path), None if out is None else Path(out)
     if target is not None:
         _check_target(target, path)
+    if not isinstance(solver_options, dict | None):
+        raise InputError(f"solver_options is {type(solver_options).__name__}; give a dict of options by name.")
+    if "tolerance" in (solver_options or {}):
+        raise InputError("solver_options holds a tolerance; give it as the argument tolerance of solve_problem.")
     options = {"max_iterations": max_iterations, **(solver_options or {})}
     chosen = make_solver(solver, tolerance=tolerance, **options)
     file = read_fclib(path)
