@@ -158,10 +158,14 @@ class Reduction:
 
     @cached_property
     def contradicting(self) -> np.ndarray:
-        """Rows, (k,) int, of equalities that no velocities satisfy together, as of a body held at two places that part."""
+        """Rows, (k,) int, that no velocities satisfy together: equalities, as of a body held at two places that part.
+
+        Also rigid ones that nothing moves along, where the force that they ask for has no bound.
+        """
         rows, b = self.rows, self._extended[1]
         broken = np.abs(self.repeated)
-        idle = np.flatnonzero(~self._acts & rows.is_equality)
+        unbounded = np.isinf(np.where(rows.offset > 0, rows.low, rows.high))  # the force that would be needed
+        idle = np.flatnonzero(~self._acts & unbounded & (rows.softness == 0))  # a soft row gives way to its force
         broken[idle] = np.abs(rows.offset[idle])
         speeds = np.abs(b) / self._diagonal
         least = _LEAST_BROKEN * max(float(speeds.max(initial=0.0)), float(np.abs(rows.offset).max(initial=0.0)))

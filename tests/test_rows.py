@@ -139,6 +139,24 @@ def test_a_soft_row_gives_way_by_its_force_and_a_given_force_is_given() -> None:
     assert given.v[4] == pytest.approx(DT * (needed - 1.5) / END, rel=1e-9)
 
 
+def test_a_row_that_nothing_moves_along_is_answered_where_a_force_does_what_it_asks_for() -> None:
+    """Its velocity is offset + softness force: a soft row gives way, a bounded force stays at its bound, a rigid one cannot."""
+    inf = np.inf
+    cases = (
+        (1.0, -inf, inf, 0.5, -2.0), (1e-3, -inf, inf, 1e-6, -1e3), (-1.0, 0.0, inf, 0.5, 2.0), (1.0, -2.0, 2.0, 0.0, -2.0),
+        (1.0, 0.0, inf, 0.0, 0.0), (0.0, -inf, inf, 0.0, 0.0), (1.0, -inf, inf, 0.0, None), (-1.0, 0.0, inf, 0.0, None),
+        (1.0, -inf, 0.0, 0.0, None),
+    )  # fmt: skip
+    for offset, low, high, softness, force in cases:
+        rows = make_rows(np.zeros((1, 3)), offset, low, high, softness)
+        problem = make_problem(10.0 * np.eye(3), np.ones(3), np.zeros((0, 3)), np.zeros(0), 0.0, dt=0.01, rows=rows)
+        found = make_solver("exact").solve(problem)
+        if force is None:
+            assert found.status == "infeasible" and found.details["contradicting_rows"].tolist() == [0], found.message
+        else:
+            assert found.converged and found.row_forces == pytest.approx([force]), found.message
+
+
 @pytest.mark.parametrize("name", WHOLE)
 def test_rows_that_repeat_others_are_answered(name: str) -> None:
     problem = bars().problem()
