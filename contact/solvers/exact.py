@@ -32,8 +32,10 @@ _INNER_TOLERANCE, _INNER_REDUCTION = 0.1, 1e-4
 _SHARPER = 0.1
 #: ... and never more sharply than rounding of its residual lets it be: 16 times that of a number near 1.
 _SHARPEST = 16.0 * sys.float_info.epsilon
-#: Iterations with factors that serve and no new contacts that did not halve the best residual, after which rounding has the word.
+#: Iterations with factors that serve and no new contacts that did not halve the best residual, after which it stops.
 _STALLED, _BETTER = 12, 0.5
+#: ... and says so; whether rounding is why is not known, as contact problems that were not solved stall as well.
+_STALLS = "Stopped after {} iterations, the last of which came no nearer: try another solver or a larger tolerance"
 #: ... of which one whose contact problem took all of its sweeps counts for so many: it creeps and is as dear as hundreds.
 _CREEPS = 4
 #: A contact stands still along its normal below this part of the largest contact velocity: the sign there is rounding's.
@@ -88,7 +90,7 @@ class Exact(Told):
     error by which A~^-1 A differs from the identity: while a soft body deforms slowly one factorization serves for tens of
     steps, and the speed does not depend on how stiff the body is. Only contacts that carry force or approach are condensed;
     any other contact is added as soon as it approaches. Where 12 iterations in a row, with factors that serve, do not halve
-    the best residual, the numbers allow no better: it stops.
+    the best residual, it stops.
 
     Parameters
     ----------
@@ -144,8 +146,8 @@ class Exact(Told):
         judge = refinement.judge
         drive(refinement, judge, self.options.max_iterations)
         details = {**refinement.counts, "condensed_contacts": refinement.count, "linear_algebra": self.linear_algebra}
-        note = "Rounding of the data allows no better." if refinement.stalled >= _STALLED else ""
-        return judge.solution(refinement.timings, details, note)
+        ended = _STALLS if refinement.stalled >= _STALLED else ""
+        return judge.solution(refinement.timings, details, ended=ended)
 
     def solve_local(self, problem: LocalProblem, warm_start: WarmStart | None = None) -> Solution:
         """Solve a problem given as u = W lam + q; ``Solution.v`` is empty.
@@ -207,7 +209,7 @@ class _Refinement:
 
     @property
     def over(self) -> bool:
-        """Whether forces run away, or rounding allows no better."""
+        """Whether forces run away, or iterations come no nearer."""
         return self._runaway or self.stalled >= _STALLED
 
     def until(self, aim: float, limit: int) -> list[Row]:
