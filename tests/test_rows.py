@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -181,7 +182,8 @@ def test_rows_that_contradict_each_other_are_said() -> None:
     assert {0, rows.n_rows} <= set(found.details["contradicting_rows"])
     offset[0] = 1e-5  # far below the speeds of the fall: an error of joints that repeat each other, not a contradiction
     found = make_solver("exact").solve(replace(problem, rows=make_rows(sp.vstack([rows.G, rows.G]), offset)))
-    assert found.status == "stopped at the limit" and "the rows of the problem" in found.message
+    assert found.status == "stopped at the limit" and not found.message.startswith("Converged")
+    assert re.match(r"The rows of the problem hold to [\d.e-]+ only \(row \d+ the least\), tolerance 1e-08\. Of ", found.message)
     # no velocities do better: it is solved once, and says by how much
     consistent = replace(problem, rows=make_rows(sp.vstack([rows.G, rows.G]), 0.0))
     assert found.iterations == make_solver("exact").solve(consistent).iterations
@@ -189,6 +191,19 @@ def test_rows_that_contradict_each_other_are_said() -> None:
     assert found.details["contradiction"] == pytest.approx(wanted) and 1e-7 < wanted < 1e-3
     assert np.abs(rows.G @ found.v + 0.5 * offset[: rows.n_rows]).max() <= 1e-12
     assert "contradiction" not in make_solver("exact").solve(consistent).details
+
+
+def test_what_does_not_hold_of_the_given_problem_comes_first() -> None:
+    """The bounds of a motor hide what a contact lacks from the problem that is solved: it converged, the given one did not."""
+    problem = random_rows(0)
+    rows = problem.rows
+    assert rows is not None
+    found = make_solver("exact").solve(replace(problem, rows=make_rows(rows.G[:1], 1.0, -1e12, 1e12)))
+    assert found.status == "stopped at the limit", found.message
+    law = r"The contact law of the problem holds to [\d.e-]+ only, tolerance 1e-08\. Of the problem of hard contacts that stands"
+    assert re.match(law + " for it: Converged in ", found.message), found.message
+    alone = make_solver("exact").solve(replace(problem, rows=make_rows(np.zeros((1, problem.n)), 1.0)))
+    assert alone.message == "Row 0 asks for what no velocities can do.", alone.message
 
 
 # ---------------------------------------------------------------------- with contacts, by every solver

@@ -21,6 +21,8 @@ _TIGHTER = 0.1
 _REPEATS = 2
 #: Rows that a message names.
 _SHOWN = 6
+#: What holds or lacks, where it is more than one.
+_SEVERAL = ("the dynamics", "the rows")
 
 Solve = TypeVar("Solve", bound=Callable[..., Solution])
 
@@ -87,14 +89,26 @@ def _judged(reduction: Reduction, found: Solution, tolerance: float) -> tuple[So
     worst = max(numbers, key=lambda name: numbers[name])
     if numbers[worst] <= tolerance:
         return answer if known is None else replace(answer, residuals=measured), ""
+    named = f" (row {_worst_row(problem, v, forces)} the least)" if worst == "the rows" else ""
     message = (
-        f"{found.message} But {worst} of the problem with its rows hold to {numbers[worst]:.2e} only, tolerance {tolerance:.0e}."
+        f"{worst[0].upper()}{worst[1:]} of the problem {'hold' if worst in _SEVERAL else 'holds'} to {numbers[worst]:.2e} "
+        f"only{named}, tolerance {tolerance:.0e}. Of the problem of hard contacts that stands for it: {found.message}"
     )
     details = dict(answer.details)
     if row > tolerance and _holds_but_for_repeated(reduction, v, forces, numbers, tolerance):
         message += " Rows that repeat others ask for something else; no velocities do both."
         details["contradiction"] = row
     return replace(answer, status="stopped at the limit", message=message, details=details), worst
+
+
+def _worst_row(problem: ContactProblem, v: np.ndarray, forces: np.ndarray) -> int:
+    """Row whose law lacks most, by the terms of :func:`contact.metrics.row_residual`."""
+    rows = problem.rows
+    assert rows is not None
+    give = rows.G.power(2) @ (1.0 / problem.diagonal) + rows.softness
+    give = np.where(give > 0.0, give, 1.0)
+    wrong = forces - np.clip(forces - rows.velocity(v, forces) / give, rows.low, rows.high)
+    return int(np.argmax(np.abs(wrong) * np.sqrt(give)))
 
 
 def _holds_but_for_repeated(
@@ -120,6 +134,8 @@ def _named(reduction: Reduction, answer: Solution) -> Solution:
     if len(closing):
         details["closing_contacts"] = closing[closing < reduction.problem.n_contacts]
     said = f"{len(rows)} rows ask for what no velocities can do together: {_listed(rows)}."
+    if len(rows) == 1:
+        said = f"Row {rows[0]} asks for what no velocities can do."
     message = f"{answer.message} {said}" if answer.status == "infeasible" else said
     return replace(answer, status="infeasible", message=message, details=details)
 
