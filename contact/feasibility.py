@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from contact.local import SYMMETRY, LocalProblem
+from contact.local import LocalProblem
 from contact.metrics import norm
 from contact.metrics_kernels import TINY, translations
 from contact.problem import ContactProblem, isotropic
@@ -67,7 +67,8 @@ def closing_contacts(problem: ContactProblem | LocalProblem, u: np.ndarray, lam:
     Parameters
     ----------
     problem : ContactProblem or LocalProblem
-        A local problem is tested where its W is symmetric.
+        A local problem is tested where its W is symmetric without negative eigenvalues: else lam_n . W lam_n = 0 is no proof
+        that W lam_n is zero.
     u : ndarray, (nc, 3), m/s
         Contact velocities, normal first.
     lam : ndarray, (nc, 3), N
@@ -88,14 +89,15 @@ def closing_contacts(problem: ContactProblem | LocalProblem, u: np.ndarray, lam:
     normal[:, 0] = pressing
     if isinstance(problem, LocalProblem):
         W = problem.W
-        if np.abs(W - W.T).max() > SYMMETRY * np.abs(W).max():
-            return nothing
-        compliance, net = W.diagonal()[::3], math.sqrt(max(float(normal.ravel() @ (W @ normal.ravel())), 0.0))
+        compliance = np.maximum(W.diagonal()[::3], 0.0)
+        net = math.sqrt(max(float(normal.ravel() @ (W @ normal.ravel())), 0.0))
     else:
         compliance, net = problem.compliance[:, 0], norm(problem.weight * problem.pushed(normal))
         if problem.softness is not None:
             net = math.hypot(net, norm(np.sqrt(problem.softness) * normal))
     alone = float(pressing @ np.sqrt(compliance))
     if alone * approach < _OUT_OF_REACH * speed * net:
+        return nothing
+    if isinstance(problem, LocalProblem) and not problem.is_semidefinite:
         return nothing
     return np.flatnonzero(pressing >= _NAMED)

@@ -94,6 +94,18 @@ class LocalProblem:
         return to_global(self)
 
     @cached_property
+    def is_semidefinite(self) -> bool:
+        """Whether W is symmetric and has no negative eigenvalues, but for rounding, as of some A; computed once."""
+        W = self.W
+        if float(np.abs(W - W.T).max(initial=0.0)) > SYMMETRY * float(np.abs(W).max(initial=0.0)):
+            return False
+        symmetric = 0.5 * (W + W.T)
+        if not len(W) or _cholesky_root(symmetric) is not None:
+            return True
+        values = sl.eigvalsh(symmetric)
+        return bool(values[0] >= -ROUNDING * np.abs(values).max())
+
+    @cached_property
     def scales(self) -> np.ndarray:
         """Force per velocity of each contact, (nc,), N s/m: ``force_scales`` of the diagonal of W, computed once."""
         return force_scales(self.W.diagonal().reshape(-1, 3))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -121,6 +122,31 @@ def test_the_proof_asks_for_forces_that_cancel_while_contacts_approach() -> None
     W = skew.W.copy()
     W[0, 1] += 0.1
     assert not len(closing_contacts(make_local_problem(W, skew.q, 0.5), u, lam, 1.3))  # no proof there
+
+
+def test_forces_that_an_indefinite_operator_cancels_prove_nothing() -> None:
+    """Both contacts pressed are pushed together by their forces; without any they open at 0.5 m/s."""
+    W = np.eye(6)
+    W[0, 3] = W[3, 0] = -2.0  # eigenvalues 3 and -1
+    problem = make_local_problem(W, np.array([[0.5, 0.0, 0.0]] * 2), 0.5)
+    lam = np.array([[1.0, 0.0, 0.0]] * 2)
+    assert not len(closing_contacts(problem, problem.contact_velocity(lam), lam, 1.0)) and not problem.is_semidefinite
+    W[0, 3] = W[3, 0] = -1.0  # eigenvalues 2 and 0: a body between two walls
+    closing = make_local_problem(W, np.array([[-0.5, 0.0, 0.0]] * 2), 0.5)
+    assert closing_contacts(closing, closing.contact_velocity(lam), lam, 1.0).tolist() == [0, 1] and closing.is_semidefinite
+
+
+@pytest.mark.parametrize(("name", "seed", "contacts"), [("raisim-ds", 192, 7), ("admm", 387, 3)])
+def test_no_indefinite_problem_with_a_solution_is_called_infeasible(name: str, seed: int, contacts: int) -> None:
+    rng = np.random.default_rng(seed)
+    assert rng.integers(1, 9) == contacts
+    n = 3 * contacts
+    M = rng.normal(size=(n, n + 3))
+    W, friction = M @ M.T / n - 0.4 * np.eye(n), rng.random(contacts)
+    problem = make_local_problem(W, rng.normal(size=(contacts, 3)), friction)
+    tried: list[Any] = [make_solver(which, tolerance=1e-8, max_iterations=2000) for which in ("exact", name)]
+    assert tried[0].solve_local(problem).converged
+    assert tried[1].solve_local(problem).status != "infeasible"
 
 
 @pytest.mark.parametrize("seed", range(6))
