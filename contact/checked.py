@@ -1,6 +1,9 @@
-"""Checks of the numbers that shapes are made of."""
+"""Checks of the numbers that shapes and contact problems are made of."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -43,3 +46,34 @@ def whole(title: str, field: str, value: int, least: int) -> None:
     """Raise ContactError unless the value is a whole number of at least ``least``."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
         raise ContactError(f"{title}: {field} is {value!r}; give a whole number of at least {least}.")
+
+
+def real_array(name: str, values: npt.ArrayLike) -> np.ndarray:
+    """Return numbers as an array of floats, the same where it is one; ContactError for texts, complex numbers and objects."""
+    try:
+        given = np.asarray(values)
+        if given.dtype.kind == "O":
+            given = given.astype(np.float64)
+    except (TypeError, ValueError):  # lists of different lengths among others
+        raise ContactError(f"{name} is {_kind(values)}; give real numbers.") from None
+    if given.dtype.kind not in "fiub":
+        raise ContactError(f"{name} is {_kind(values)}; give real numbers.")
+    return np.asarray(given, dtype=np.float64)
+
+
+def real_matrix(name: str, values: object, make: Callable[..., Any]) -> Any:
+    """Return what ``make``, a class of sparse matrices, makes of a matrix of real numbers; ContactError for what is none."""
+    if getattr(getattr(values, "dtype", None), "kind", "f") in "fiub":
+        try:
+            return make(values, dtype=np.float64)
+        except (TypeError, ValueError):
+            pass
+    raise ContactError(f"{name} is {_kind(values)}; give a matrix of real numbers, sparse or an array with two dimensions.")
+
+
+def _kind(values: object) -> str:
+    """Return what something is that was given for numbers."""
+    if not isinstance(values, np.ndarray):
+        complex_ = getattr(getattr(values, "dtype", None), "kind", "") == "c"
+        return f"a {type(values).__name__}{' of complex numbers' if complex_ else ''}"
+    return f"an array of {'complex numbers' if values.dtype.kind == 'c' else values.dtype} with shape {values.shape}"

@@ -13,6 +13,7 @@ import numpy as np
 import scipy.linalg as sl
 import scipy.sparse as sp
 
+from contact.checked import real_array
 from contact.errors import ContactError, NotApplicableError
 from contact.metrics import LocalMetrics, measure_law
 from contact.problem import ContactProblem, Group, force_scales, make_problem
@@ -133,14 +134,14 @@ def make_local_problem(W: np.ndarray | sp.spmatrix | sp.sparray, q: np.ndarray, 
         Wrong sizes, non-finite values, negative friction, or a contact whose diagonal block has no positive trace although its
         rows and columns are not all zero (nothing such comes from a mass matrix; an entirely zero contact cannot be moved).
     """
-    W = np.ascontiguousarray(sp.csr_matrix(W).toarray() if sp.issparse(W) else W, dtype=np.float64)
+    W = np.ascontiguousarray(real_array("W", sp.csr_matrix(W).toarray() if sp.issparse(W) else W))
     if W.ndim != 2 or W.shape[0] != W.shape[1] or W.shape[0] % 3:
         raise ContactError(f"W has shape {W.shape}; it must be square with three rows a contact.")
     nc = W.shape[0] // 3
-    q = np.ascontiguousarray(q, dtype=np.float64)
+    q = np.ascontiguousarray(real_array("q", q))
     if q.shape not in ((nc, 3), (3 * nc,)):
         raise ContactError(f"q has shape {q.shape}; allowed are ({nc}, 3) or ({3 * nc},) for the {nc} contacts of W.")
-    given = np.asarray(friction, dtype=np.float64)
+    given = real_array("friction", friction)
     if given.shape not in ((), (nc,)):
         raise ContactError(f"friction has shape {given.shape}; allowed are one number or ({nc},) for the {nc} contacts of W.")
     friction = np.ascontiguousarray(np.broadcast_to(given, (nc,)))
@@ -206,7 +207,17 @@ def measure_local(problem: LocalProblem, r: np.ndarray) -> LocalMetrics:
         The problem that was to be solved.
     r : ndarray, (nc, 3) or (3 nc,), N
         Contact forces, normal first.
+
+    Raises
+    ------
+    ContactError
+        A problem of another kind, or another number of forces.
     """
+    if not isinstance(problem, LocalProblem):
+        raise ContactError(f"measure_local takes a LocalProblem, not a {type(problem).__name__}; measure takes a ContactProblem.")
+    r = real_array("r", r)
+    if r.size != problem.q.size:
+        raise ContactError(f"r has shape {r.shape}; it must hold {problem.q.size} numbers, three for each contact.")
     return measure_law(problem.contact_velocity(r), r.reshape(-1, 3), problem.scales, problem.friction)
 
 
@@ -228,6 +239,8 @@ def to_global(problem: LocalProblem) -> ContactProblem:
     NotApplicableError
         W is not symmetric (an entry differs from its mirror image by more than 1e-9 of the largest), or has negative eigenvalues.
     """
+    if not isinstance(problem, LocalProblem):
+        raise NotApplicableError(f"to_global takes a LocalProblem, not a {type(problem).__name__}.")
     W, nc = problem.W, problem.n_contacts
     largest, difference = float(np.abs(W).max(initial=0.0)), float(np.abs(W - W.T).max(initial=0.0))
     if difference > SYMMETRY * largest:

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from contact import metrics_kernels as kernels
+from contact.checked import real_array
 from contact.compressed import times_transposed
 from contact.errors import ContactError
 from contact.jacobian_kernels import contact_velocities, scatter_with_squares
@@ -397,7 +398,18 @@ def measure(
         Forces of the rows of a problem that has rows; G^T of them is part of all sums of forces.
     known : Residuals, optional
         What :func:`residuals` gave for the same arguments, of which there is nothing to compute again.
+
+    Raises
+    ------
+    ContactError
+        A problem of another kind, another number of velocities or forces, or a regularization below zero.
     """
+    if not isinstance(problem, ContactProblem):
+        raise ContactError(f"measure takes a ContactProblem, not a {type(problem).__name__}; measure_local takes a LocalProblem.")
+    v, lam = real_array("v", v), real_array("lam", lam)
+    row_forces = None if row_forces is None else real_array("row_forces", row_forces)
+    if not isinstance(regularization, int | float | np.integer | np.floating) or not 0.0 <= regularization < math.inf:
+        raise ContactError(f"regularization is {regularization!r}; allowed are numbers >= 0, in m/(N s).")
     law = law_arguments(problem, v, lam, regularization)
     found = known or residuals(problem, v, lam, relaxed=relaxed, law=law, row_forces=row_forces)
     cone, product, approach, slip = kernels.law_sizes(*law[:4])

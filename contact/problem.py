@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Literal, NamedTuple
@@ -12,6 +12,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from contact import jacobian_kernels as kernels, metrics_kernels
+from contact.checked import real_array, real_matrix
 from contact.errors import ContactError
 from contact.metrics_kernels import Groups
 from contact.rows import Rows
@@ -328,20 +329,20 @@ def make_problem(
         Wrong sizes, non-finite values, asymmetric A, non-positive diagonal, friction or softness out of range, or groups with
         holes.
     """
-    A = sp.csc_matrix(A, dtype=np.float64)
+    A = real_matrix("A", A, sp.csc_matrix)
     A.sum_duplicates()
     A.sort_indices()
-    b = np.ascontiguousarray(b, dtype=np.float64)
+    b = np.ascontiguousarray(real_array("b", b))
     n = b.shape[0] if b.ndim == 1 else -1
     if b.ndim != 1 or A.shape != (n, n):
         raise ContactError(f"A has shape {A.shape} and b has shape {b.shape}; A must be (n, n) and b (n,).")
-    J = sp.csr_matrix(J, dtype=np.float64)
+    J = real_matrix("J", J, sp.csr_matrix)
     J.sum_duplicates()
     J.sort_indices()
     if J.shape[1] != n or J.shape[0] % 3:
         raise ContactError(f"J has shape {J.shape}; it needs three rows a contact and {n} columns, as A has.")
     nc = J.shape[0] // 3
-    phi = np.ascontiguousarray(phi, dtype=np.float64)
+    phi = np.ascontiguousarray(real_array("phi", phi))
     if phi.shape == (nc,):
         phi = np.ascontiguousarray(np.column_stack([phi, np.zeros((nc, 2))]))
     if phi.shape != (nc, 3):
@@ -352,7 +353,7 @@ def make_problem(
             bad = int(np.flatnonzero(~np.isfinite(values.ravel()))[0])
             raise ContactError(f"{name} holds {values.ravel()[bad]} at entry {bad}; every value must be finite.")
     mu = _checked_friction(mu)
-    if not (np.isfinite(dt) and dt > 0):
+    if not isinstance(dt, int | float | np.integer | np.floating) or not (np.isfinite(dt) and dt > 0):
         raise ContactError(f"dt is {dt} s; it must be a positive number of seconds.")
     soft = None if softness is None else _checked_softness(softness, nc)
     normal = np.abs(J).max(axis=1).toarray().ravel()[::3] if nc else np.zeros(0)
@@ -373,11 +374,15 @@ def make_problem(
     if n and diagonal.min() <= 0:
         bad = int(np.argmin(diagonal))
         raise ContactError(f"A[{bad}, {bad}] is {diagonal[bad]:.3g}; A must be positive definite.")
+    if groups is not None and not isinstance(groups, Iterable):
+        raise ContactError(f"groups is one {type(groups).__name__}; give a list of Group, one for each body.")
     groups = tuple(groups) if groups is not None else (Group("all", 0, n, "nodes"),)
     _check_groups(groups, n)
+    if rows is not None and not isinstance(rows, Rows):
+        raise ContactError(f"rows is a {type(rows).__name__}; make them by make_rows.")
     if rows is not None and rows.G.shape[1] != n:
         raise ContactError(f"G of the rows has shape {rows.G.shape}; it needs {n} columns, as A has.")
-    where = None if points is None else np.ascontiguousarray(points, dtype=np.float64)
+    where = None if points is None else np.ascontiguousarray(real_array("points", points))
     if where is not None and (where.shape != (n,) or not np.isfinite(where).all()):
         raise ContactError(f"points has shape {where.shape}; it needs {n} finite numbers, one for each row of v.")
     own_rows = rows if rows is not None and rows.n_rows else None
@@ -386,7 +391,7 @@ def make_problem(
 
 def _shaped_friction(friction: npt.ArrayLike, nc: int) -> np.ndarray:
     """Coefficients of nc contacts, (nc,) or (nc, 2)."""
-    mu = np.asarray(friction, dtype=np.float64)
+    mu = real_array("friction", friction)
     if mu.shape not in ((), (nc,), (nc, 2)):
         raise ContactError(f"friction has shape {mu.shape}; allowed are a number, ({nc},) or ({nc}, 2) for {nc} contacts.")
     return np.ascontiguousarray(mu if mu.ndim == 2 else np.broadcast_to(mu, (nc,)))
@@ -412,7 +417,7 @@ def _checked_friction(mu: np.ndarray) -> np.ndarray:
 
 def _checked_softness(given: npt.ArrayLike, nc: int) -> np.ndarray | None:
     """Return the softness of contacts as (nc, 3), or None where all are hard."""
-    values = np.asarray(given, dtype=np.float64)
+    values = real_array("softness", given)
     if values.shape not in ((), (nc,), (nc, 3)):
         raise ContactError(f"softness has shape {values.shape}; allowed are a number, ({nc},) or ({nc}, 3) for {nc} contacts.")
     values = np.ascontiguousarray(np.broadcast_to(values[:, None] if values.ndim == 1 else values, (nc, 3)))
@@ -471,6 +476,12 @@ def to_isotropic(problem: ContactProblem, lam: np.ndarray) -> np.ndarray:
 def _check_groups(groups: Sequence[Group], n: int) -> None:
     position = 0
     for group in groups:
+        if not isinstance(group, Group):
+            raise ContactError(f"groups holds a {type(group).__name__}; give Group(name, start, stop, kind) for each body.")
+        if group.kind not in tuple(_STRIDE):
+            raise ContactError(f"group {group.name!r} has the kind {group.kind!r}; allowed are {', '.join(map(repr, _STRIDE))}.")
+        if not all(isinstance(end, int | np.integer) for end in (group.start, group.stop)):
+            raise ContactError(f"group {group.name!r} goes from {group.start} to {group.stop}; allowed are whole numbers.")
         if group.start != position or group.stop < group.start:
             raise ContactError(
                 f"group {group.name!r} covers rows {group.start} to {group.stop}, but the next free row is {position}; "

@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from contact.checked import real_array, real_matrix
 from contact.errors import ContactError
 
 
@@ -86,13 +87,13 @@ def make_rows(
     ContactError
         Wrong sizes, values that are not finite (bounds may be infinite), bounds in the wrong order, or negative softness.
     """
-    G = sp.csr_matrix(G, dtype=np.float64)
+    G = real_matrix("G of the rows", G, sp.csr_matrix)
     G.sum_duplicates()
     G.sort_indices()
     p = G.shape[0]
     filled: dict[str, np.ndarray] = {}
     for name, given in (("offset", offset), ("low", low), ("high", high), ("softness", softness)):
-        values = np.asarray(given, dtype=np.float64)
+        values = real_array(f"{name} of the rows", given)
         if values.shape not in ((), (p,)):
             raise ContactError(f"{name} of the rows has shape {values.shape}; allowed are a number or ({p},), as G has rows.")
         filled[name] = np.ascontiguousarray(np.broadcast_to(values, (p,)))

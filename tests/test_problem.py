@@ -9,7 +9,19 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from contact import ContactError, ContactProblem, Group, make_problem
+from contact import (
+    ContactError,
+    ContactProblem,
+    Group,
+    condense,
+    make_local_problem,
+    make_problem,
+    make_rows,
+    make_solver,
+    measure,
+    measure_local,
+    to_global,
+)
 from contact.problem import from_isotropic, isotropic, to_isotropic
 
 
@@ -180,6 +192,82 @@ def test_each_refusal_names_the_field_and_the_value(changes: dict, says: str) ->
 def test_groups_must_cover_the_rows_once(groups: list, says: str) -> None:
     with pytest.raises(ContactError, match=says):
         build(groups=[Group(*group) for group in groups])
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"A": "x"}, "A is a str; give a matrix of real numbers"),
+        ({"A": 1j * sp.eye(6)}, "A is a dia_matrix of complex numbers; give a matrix of real numbers"),
+        ({"J": np.ones((1, 6, 6))}, "J is an array of float64 with shape (1, 6, 6); give a matrix of real numbers"),
+        ({"b": "abc"}, "b is a str; give real numbers."),
+        ({"b": np.arange(6) + 1j}, "b is an array of complex numbers with shape (6,); give real numbers."),
+        ({"phi": [[0.1], [0.1, 0.2]]}, "phi is a list; give real numbers."),
+        ({"friction": 1j}, "friction is a complex; give real numbers."),
+        ({"softness": "a"}, "softness is a str; give real numbers."),
+        ({"points": "a"}, "points is a str; give real numbers."),
+        ({"dt": None}, "dt is None s; it must be a positive number of seconds."),
+        ({"dt": "a"}, "dt is a s; it must be a positive number of seconds."),
+        ({"dt": [0.1]}, "dt is [0.1] s; it must be a positive number of seconds."),
+        ({"rows": np.ones((1, 6))}, "rows is a ndarray; make them by make_rows."),
+        ({"groups": Group("a", 0, 6, "nodes")}, "groups is one Group; give a list of Group"),
+        ({"groups": ["a"]}, "groups holds a str; give Group(name, start, stop, kind)"),
+        ({"groups": [Group("a", 0, 6, "nodez")]}, "has the kind 'nodez'; allowed are 'nodes', 'links', 'generalized'."),  # type: ignore[arg-type]
+        ({"groups": [Group("a", 0, 2.5, "nodes")]}, "group 'a' goes from 0 to 2.5; allowed are whole numbers."),  # type: ignore[arg-type]
+    ],
+)
+def test_arguments_of_another_kind_are_named(changes: dict[str, Any], says: str) -> None:
+    """Each ended in an error of numpy, scipy or Python, or lost its imaginary part."""
+    with pytest.raises(ContactError) as caught:
+        build(**changes)
+    assert says in str(caught.value), caught.value
+
+
+def test_rows_and_local_problems_of_another_kind_are_named() -> None:
+    for call, says in (
+        (lambda: make_rows("abc"), "G of the rows is a str; give a matrix"),  # type: ignore[arg-type]
+        (lambda: make_rows(np.ones((1, 1, 3))), "G of the rows is an array of float64 with shape (1, 1, 3)"),
+        (lambda: make_rows(np.ones((1, 3)), low="x"), "low of the rows is a str; give real numbers."),
+        (lambda: make_local_problem("a", np.zeros(3), 0.5), "W is a str; give real numbers."),  # type: ignore[arg-type]
+        (lambda: make_local_problem(np.eye(3), np.zeros(3) + 1j, 0.5), "q is an array of complex numbers"),
+        (lambda: make_local_problem(np.eye(3), np.zeros(3), "a"), "friction is a str"),  # type: ignore[arg-type]
+    ):
+        with pytest.raises(ContactError) as caught:
+            call()
+        assert says in str(caught.value), caught.value
+
+
+def test_a_problem_of_another_kind_is_named_by_what_takes_it() -> None:
+    problem, local, none = build(), make_local_problem(np.eye(3), np.zeros(3), 0.5), None
+    solver: Any = make_solver("exact")
+    v, lam, r = np.zeros(6), np.zeros((2, 3)), np.zeros((1, 3))
+    calls: tuple[tuple[Any, str], ...] = (
+        (lambda: solver.solve(none), "solve takes a ContactProblem, not a NoneType"),
+        (lambda: solver.solve(local), "solve takes a ContactProblem, not a LocalProblem"),
+        (lambda: solver.solve_local(problem), "solve_local takes a LocalProblem, not a ContactProblem"),
+        (lambda: measure(local, v, lam), "measure takes a ContactProblem, not a LocalProblem"),  # type: ignore[arg-type]
+        (lambda: measure_local(problem, r), "measure_local takes a LocalProblem, not a ContactProblem"),  # type: ignore[arg-type]
+        (lambda: to_global(problem), "to_global takes a LocalProblem, not a ContactProblem"),  # type: ignore[arg-type]
+        (lambda: condense(none), "condense takes a ContactProblem or a LocalProblem, not a NoneType"),  # type: ignore[arg-type]
+        (lambda: measure_local(local, np.zeros((2, 3))), "r has shape (2, 3); it must hold 3 numbers"),
+        (lambda: measure(problem, v, lam, regularization=-1.0), "regularization is -1.0; allowed are numbers >= 0"),
+        (lambda: measure(problem, v, lam, regularization=np.nan), "regularization is nan; allowed are numbers >= 0"),
+        (lambda: measure(problem, none, lam), "v has shape (); it must be (6,)"),  # type: ignore[arg-type]
+    )
+    for call, says in calls:
+        with pytest.raises(ContactError) as caught:
+            call()
+        assert says in str(caught.value), caught.value
+
+
+def test_lists_are_measured_as_arrays() -> None:
+    problem, rows = build(), make_rows(np.ones((1, 6)))
+    v, lam = np.arange(6.0), np.ones((2, 3))
+    assert measure(problem, v.tolist(), lam.tolist()) == measure(problem, v, lam)  # type: ignore[arg-type]
+    joined = build(rows=rows)
+    assert measure(joined, v, lam, row_forces=[2.0]) == measure(joined, v, lam, row_forces=np.array([2.0]))  # type: ignore[arg-type]
+    local = make_local_problem(np.eye(3), np.array([-1.0, 0.5, 0.0]), 0.5)
+    assert measure_local(local, [[1.0, 0.0, 0.0]]) == measure_local(local, np.array([[1.0, 0.0, 0.0]]))  # type: ignore[arg-type]
 
 
 def test_the_error_is_a_value_error() -> None:

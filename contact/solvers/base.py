@@ -179,11 +179,14 @@ class Solver(Protocol):
         ...
 
 
-def _starting(solve: Callable[..., Solution]) -> Callable[..., Solution]:
-    """Make a method ``solve`` of a solver check what it starts from."""
+def _starting(solve: Callable[..., Solution], kind: type[ContactProblem | LocalProblem]) -> Callable[..., Solution]:
+    """Make a method ``solve`` of a solver check the kind of its problem and what it starts from."""
 
     @wraps(solve)
     def solved(self: Any, problem: Any, warm_start: WarmStart | None = None) -> Solution:
+        if not isinstance(problem, kind):
+            hint = "; a ContactProblem goes to solve, a LocalProblem to solve_local"
+            raise ContactError(f"{solve.__name__} takes a {kind.__name__}, not a {type(problem).__name__}{hint}.")
         return solve(self, problem, None if warm_start is None else checked_start(problem, warm_start))
 
     return solved
@@ -199,9 +202,9 @@ class Told:
 
     def __init_subclass__(cls, **more: Any) -> None:
         super().__init_subclass__(**more)
-        for name in ("solve", "solve_local"):
+        for name, kind in (("solve", ContactProblem), ("solve_local", LocalProblem)):
             if name in cls.__dict__:
-                setattr(cls, name, _starting(cls.__dict__[name]))
+                setattr(cls, name, _starting(cls.__dict__[name], kind))
 
     def __repr__(self) -> str:
         standard = type(self.options)()

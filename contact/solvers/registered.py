@@ -44,10 +44,12 @@ def condense(problem: ContactProblem | LocalProblem) -> LocalProblem:
     Raises
     ------
     ContactError
-        A is not positive definite.
+        A is not positive definite, or something else than a problem.
     """
     if isinstance(problem, LocalProblem):
         return problem
+    if not isinstance(problem, ContactProblem):
+        raise ContactError(f"condense takes a ContactProblem or a LocalProblem, not a {type(problem).__name__}.")
     if not problem.is_plain:
         problem = Reduction(problem).reduced
     same, operator = isotropic(problem), DelassusOperator()
