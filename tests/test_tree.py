@@ -420,6 +420,21 @@ def test_efforts_at_a_joint_that_mimics_are_positive_as_its_own_angle(factor: fl
     assert led["limit_Nm"][-1] * led["angle_rad"][-1] < 0.0  # a stop pushes back
 
 
+def test_a_sensor_of_a_joint_means_the_joint_where_a_link_has_its_name_too() -> None:
+    """Joint "b" carries link "a", joint "a" link "b"."""
+    links = [fs.RobotLink("base"), *(fs.RobotLink.solid(name, fs.Piece(Capsule(0.01, 0.09)), 0.5) for name in "ab")]
+    joints = [fs.RobotJoint("b", "base", "a", axis=(0, 1, 0)), fs.RobotJoint("a", "a", "b", axis=(0, 1, 0), position=(0, 0, 0.2))]
+    scene = fs.Scene("names", dt=0.001, duration=0.001, gravity=(0, 0, 0))
+    scene.add_robot(fs.Robot("arm", links, joints), joints={"a": 0.7, "b": 0.3})
+    for name in "ab":
+        scene.sensor(name, f"arm.{name}", kind="revolute")
+        scene.sensor(f"at_{name}", f"arm.{name}", kind="marker")
+    run = fs.simulate(scene)
+    assert [run.gauges[name].values["angle_rad"][0] for name in "ab"] == pytest.approx([0.7, 0.3])
+    np.testing.assert_allclose(run.markers["at_a"].position[0], 0.0, atol=1e-9)  # of a link, which is where its joint is
+    assert run.markers["at_b"].position[0, 2] > 0.1
+
+
 def test_a_static_arm_bears_its_weight_at_every_joint() -> None:
     """Servos hold it; torques, reaction wrenches and the wrench of the base are its weight's, also at the fixed flange."""
     scene = fs.Scene("static", dt=0.01, duration=3.0)

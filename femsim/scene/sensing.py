@@ -23,6 +23,9 @@ _OTHER_WORDS = {
     "point": "marker", "pressure": "chamber", "angle": "revolute", "torque": "revolute", "distance": "gap", "proximity": "gap",
 }  # fmt: skip
 
+#: Kinds of sensors that are on joints.
+_OF_JOINTS = ("joint", "revolute", "prismatic")
+
 
 def make_sensor(
     scene: SceneContents,
@@ -37,7 +40,7 @@ def make_sensor(
     reach: float | None,
 ) -> SensorSpec:
     """Check a sensor; the parameters are those of :meth:`femsim.scene.scene.Scene.sensor`."""
-    part = _hanging_part(scene, on.parts[0] if isinstance(on, Handle) else on)
+    part = _hanging_part(scene, on.parts[0] if isinstance(on, Handle) else on, kind)
     coupling = _sensed_coupling(scene, name, part, kind)
     if coupling is not None:
         part = scene.bodies[coupling.rows[0][0]].name
@@ -65,11 +68,15 @@ def make_sensor(
     )  # fmt: skip
 
 
-def _hanging_part(scene: SceneContents, part: str) -> str:
-    """Part that hangs on a joint, where one is named, as "ROBOT.JOINT"; otherwise the part itself."""
+def _hanging_part(scene: SceneContents, part: str, kind: str) -> str:
+    """Part that hangs on a joint, where one is named, as "ROBOT.JOINT"; otherwise the part itself.
+
+    A joint may have the name of another link; kinds of joints then mean the joint, all others the link.
+    """
+    links = () if kind in _OF_JOINTS else scene.part_names
     name, _, joint = part.partition(".")
     for index, body in enumerate(scene.bodies):
-        if body.name == name and part not in scene.part_names and (link := body.joint_link(joint)) >= 0:
+        if body.name == name and part not in links and (link := body.joint_link(joint)) >= 0:
             return next(one.name for one in scene.parts if one.body == index and one.link == link)
     return part
 
