@@ -428,3 +428,25 @@ def test_what_is_no_saved_simulation(tmp_path: Path) -> None:
     np.savez(tmp_path / "half.npz", version=np.array(1))
     with pytest.raises(fs.InputError, match="no complete simulation"):
         fs.Saved.read(tmp_path / "half.npz")
+
+
+@pytest.mark.parametrize("what", ["sensor", "body", "drive", "friction"])
+def test_what_is_added_to_the_scene_later_is_no_part_of_a_simulation(what: str) -> None:
+    """It was taken without a word, and did nothing."""
+    scene = fs.Scene("later", dt=DT, duration=1.0)
+    scene.add_floor()
+    box = scene.add_rigid("box", fs.Box((0.02, 0.02, 0.02)), mass=0.1, position=(0.0, 0.0, 0.02))
+    sim = fs.Simulation(scene)
+    sim.step()
+    if what == "sensor":
+        scene.sensor("place", box, kind="marker")
+    elif what == "body":
+        scene.add_rigid("ball", fs.Sphere(0.01), mass=0.1, position=(0.0, 0.0, 1.0))
+    elif what == "drive":
+        scene.drive(box, fs.Motion([0.0, 1.0], [(0.0, 0.0, 0.0), (0.0, 0.0, 0.1)]))
+    else:
+        scene.set_friction(box, "floor", 0.3)
+    word = {"sensor": "sensors", "body": "bodies", "drive": "drives", "friction": "rules of contact"}[what]
+    with pytest.raises(fs.InputError, match=rf"later.* has other .*{word}.*fs\.Simulation"):
+        sim.step()
+    fs.Simulation(scene).step()

@@ -42,6 +42,7 @@ class _Engine:
 
     def __init__(self, scene: Scene, call: Call, begun: Begun, recorder: Recorder | None) -> None:
         self.scene, self.call, self.begun, self.stepper = scene, call, begun, begun.stepper
+        self.contents = _contents(scene)
         self.sensors = recorder.sensors if recorder else Sensors(self.stepper)
         self.health = recorder.health if recorder else HealthWatch(self.stepper)
         self.start = Saved(self.stepper.state, {}, {}, {}, ([], []), self.health.memory())
@@ -59,6 +60,15 @@ class _Engine:
                 made.recall(memory)
         weakref.finalize(fork, self.spare.append, made).atexit = False
         return made
+
+
+def _contents(scene: Scene) -> dict[str, int]:
+    """How much of everything a scene has, by name."""
+    rules = len(scene.friction_rules) + len(scene.restitution_rules) + len(scene.softness_rules)
+    return {
+        "bodies": len(scene.bodies), "parts": len(scene.parts), "sensors": len(scene.sensors), "couplings": len(scene.couplings),
+        "holds": len(scene.holds), "drives, loads or other functions of time": len(scene.commands), "rules of contact": rules,
+    }  # fmt: skip
 
 
 @naming_all_parameters
@@ -479,6 +489,13 @@ class Simulation:
             raise InputError(
                 f"{call}: the simulation of {self._engine.scene.name!r} was closed at {self.time:g} s; make a new one, "
                 "fs.Simulation(scene), or fork it before it is closed."
+            )
+        before, now = self._engine.contents, _contents(self._engine.scene)
+        if now != before:
+            more = [name for name in now if now[name] != before[name]]
+            raise InputError(
+                f"{call}: scene {self._engine.scene.name!r} has other {' and '.join(more)} than when this simulation was made; "
+                "it knows nothing of them. Make a new one, fs.Simulation(scene)."
             )
         if not stay:
             self._activate()
