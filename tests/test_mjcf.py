@@ -90,7 +90,27 @@ def test_defaults_limits_and_what_is_not_read(tmp_path: Path) -> None:
     links = {link.name: link for link in robot.links}
     assert [len(links["tool"].shapes), len(links["tool"].visuals)] == [1, 1]
     world = "robot.xml: geoms of the world are left out; add obstacles to the scene"
-    assert sorted(robot.notes) == ["robot.xml: <actuator> is not read", world]
+    motors = "robot.xml: motors of joint 'slide' are limited to 30 both ways, not to -30 and 20"
+    assert sorted(robot.notes) == ["robot.xml: <actuator> is not read", world, motors]
+
+
+def test_what_makes_another_robot_of_it_is_noted(tmp_path: Path) -> None:
+    """It was left out without a word. A box between two points is square, as MuJoCo has it."""
+    text = """<mujoco><worldbody><body name="a" pos="0 0 2" euler="180 0 0"><geom size="0.1"/>
+      <body name="b" gravcomp="1"><joint name="j" actuatorfrcrange="-5 5" actuatorfrclimited="false"/>
+      <geom name="rod" type="box" fromto="0 0 0 0 0 0.3" size="0.05 0.02" shellinertia="true"/>
+      </body></body></worldbody></mujoco>"""
+    robot = fs.load_robot(written(tmp_path, text))
+    said = "\n".join(robot.notes)
+    for words in (
+        "the pose of body 'a', the base, is left out",
+        "gravcomp of body 'b' is left out",
+        "geom rod of body 'b' counts as solid",
+    ):
+        assert words in said
+    (box,) = next(link for link in robot.links if link.name == "b").shapes
+    np.testing.assert_allclose(box.shape.half_extents, [0.05, 0.05, 0.15])
+    assert math.isinf(next(joint for joint in robot.joints if joint.name == "j").max_effort)
 
 
 def one_body(inner: str, head: str = "", body: str = "") -> str:
@@ -208,6 +228,8 @@ def test_a_base_that_turns_hangs_on_the_world(tmp_path: Path) -> None:
         (one_body("<geom type='mesh' mesh='m'/>"), "has the mesh 'm', which no <asset> names"),
         (one_body("<geom type='capsule' fromto='0 0 0 0 0 0' size='1'/>"), "has a fromto of no length"),
         (one_body("<geom mesh='m'/>"), "is a sphere fitted to a mesh"),
+        (one_body("<geom size='1' density='-1'/>"), "has the density -1 kg"),
+        (one_body("<geom size='1'/><body><joint limited='yes'/><geom size='1'/></body>"), "has limited 'yes'; allowed are true"),
         (one_body("<geom size='1'/>", "<compiler settotalmass='3'/>"), "has settotalmass, which is not read"),
         (one_body("<geom size='1' class='c'/>"), "has class 'c', which no <default> defines"),
         (one_body("<geom size='1' quat='0 0 0 0'/>"), "it must not be zero"),

@@ -219,6 +219,10 @@ class _Reader(ElementReader):
             if child.tag not in _BODY | _BODY_PASSED:
                 raise self.wrong(where, f"holds <{child.tag}>, which is not read; save the model as one plain file by MuJoCo.")
         place, turn = self.numbers(where, element, "pos", 3, "0 0 0"), self._turn(where, element)
+        if above is None and (place.any() or np.any(turn)):
+            self.note(f"the pose of {where}, the base, is left out; say where it stands in add_robot")
+        if self.number(where, element, "gravcomp", "0") != 0.0:
+            self.note(f"gravcomp of {where} is left out; let motors bear its weight, by inverse_dynamics")
         joints = [self._whole(f"a joint of {where}", j, inherited) for j in element if j.tag in ("joint", "freejoint")]
         origin = np.zeros(3)  # of the body's frame in that of its link
         if above is not None:
@@ -277,6 +281,8 @@ class _Reader(ElementReader):
         }
         rub = self.number(what, joint, "frictionloss", "0")
         limited = joint.get("limited", "auto")
+        if limited not in ("true", "false", "auto"):
+            raise self.wrong(what, f"has limited {limited!r}; allowed are true, false and auto.")
         if limited == "true" or (limited == "auto" and self.limited and joint.get("range")):
             low, high = unit * self.numbers(what, joint, "range", 2)
             if kind == "ball":
@@ -287,9 +293,11 @@ class _Reader(ElementReader):
             out["friction"] = rub
         elif rub:
             self.note(f"the friction of {what} is left out; a ball has none")
-        most = joint.get("actuatorfrcrange")
-        if most and kind != "ball":
-            out["max_effort"] = float(np.abs(self.numbers(what, joint, "actuatorfrcrange", 2)).max())
+        if joint.get("actuatorfrcrange") and joint.get("actuatorfrclimited") != "false" and kind != "ball":
+            least, most = self.numbers(what, joint, "actuatorfrcrange", 2)
+            out["max_effort"] = float(max(abs(least), abs(most)))
+            if -least != most:
+                self.note(f"motors of {what} are limited to {out['max_effort']:g} both ways, not to {least:g} and {most:g}")
         return out
 
     def _mimics(self) -> list[RobotJoint]:
@@ -364,6 +372,9 @@ class _Reader(ElementReader):
             what = f"geom {geom.get('name') or k} of {where}"
             if geom.get("name"):
                 self.body_of[geom.get("name", "")] = name
+            shell = self.meshes[geom.get("mesh", "")].get("inertia") if geom.get("mesh") in self.meshes else ""
+            if not given and (geom.get("shellinertia") == "true" or shell == "shell"):
+                self.note(f"{what} counts as solid, not as a shell; give the body an <inertial>")
             masks = self._mask(what, geom, "contype"), self._mask(what, geom, "conaffinity")
             has_contact = any(masks)
             kind = geom.get("type", "sphere")
@@ -389,7 +400,10 @@ class _Reader(ElementReader):
     def _mass(self, what: str, geom: Element, piece: Piece) -> float:
         if geom.get("mass") is not None:
             return self.number(what, geom, "mass")
-        return self.number(what, geom, "density", _DENSITY) * mass_properties(piece.shape)[0]
+        density = self.number(what, geom, "density", _DENSITY)
+        if density < 0.0:
+            raise self.wrong(what, f"has the density {density:g} kg/m^3; allowed are numbers from 0.")
+        return density * mass_properties(piece.shape)[0]
 
     def _inertial(self, where: str, element: Element) -> tuple[float, np.ndarray, np.ndarray]:
         mass, centre = self.number(where, element, "mass"), self.numbers(where, element, "pos", 3)
@@ -415,12 +429,10 @@ class _Reader(ElementReader):
             if not length > 0.0:
                 raise self.wrong(what, "has a fromto of no length; give two points.")
             place, turn = 0.5 * (ends[:3] + ends[3:]), _from_z(way / length)
-            first = [float(word) for word in geom.get("size", "").split()[:2]] if _numbers(geom.get("size", "")) else []
+            first = float(geom.get("size", "").split()[0]) if _numbers(geom.get("size", "")) else 0.0
             if not first:
                 raise self.wrong(what, "has a fromto without size; give its radius.")
-            sizes = np.array(
-                [first[0], first[min(1, len(first) - 1)], 0.5 * length] if kind == "box" else [first[0], 0.5 * length]
-            )
+            sizes = np.array([first, first, 0.5 * length] if kind == "box" else [first, 0.5 * length])  # a box is square
         else:
             words = geom.get("size", "").split()
             geom.set("size", " ".join(words[:size]) if kind != "sphere" else " ".join(words[:1]))
