@@ -198,7 +198,7 @@ def test_what_does_not_hold_of_the_given_problem_comes_first() -> None:
     problem = random_rows(0)
     rows = problem.rows
     assert rows is not None
-    found = make_solver("exact").solve(replace(problem, rows=make_rows(rows.G[:1], 1.0, -1e12, 1e12)))
+    found = make_solver("exact").solve(replace(problem, rows=make_rows(rows.G[:1], 1.0, 0.0, 1e12)))
     assert found.status == "stopped at the limit", found.message
     law = r"The contact law of the problem holds to [\d.e-]+ only, tolerance 1e-08\. Of the problem of hard contacts that stands"
     assert re.match(law + " for it: Converged in ", found.message), found.message
@@ -444,3 +444,22 @@ def test_wrong_rows_are_a_sentence(make, said: str) -> None:
 def test_a_solver_of_rods_alone_says_what_it_lacks() -> None:
     with pytest.raises(ContactError, match="rods alone"):
         make_solver("banded").solve(ring(1.0))
+
+
+@pytest.mark.parametrize("solver", ["auto", "exact", "canal", "pgs", "apgd", "ccs", "admm", "subadmm"])
+@pytest.mark.parametrize("bound", [1e6, 1e9, 1e12])
+def test_bounds_that_do_not_act_are_as_none(solver: str, bound: float) -> None:
+    """A motor that needs 47 N was not driven where it might have given a million: that was the scale of all."""
+    A = np.array([[100.0, 10.0, 0.0], [10.0, 100.0, 5.0], [0.0, 5.0, 100.0]])
+    G, J = np.array([[1.0, 0.3, 0.2], [0.0, 1.0, 0.0]]), np.array([[0.0, 0.0, 1.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
+
+    def solved(most: float):
+        rows = make_rows(G, [-0.5, -0.5], low=[-most, -3.0], high=[most, 3.0])  # the second motor gives its 3 N
+        problem = make_problem(A, np.array([1.0, 0.0, -9.81]), J, np.zeros(1), 0.5, dt=0.01, rows=rows)
+        return make_solver(solver, tolerance=1e-8).solve(problem)
+
+    found, wanted = solved(bound), solved(np.inf)
+    assert found.converged and wanted.converged
+    np.testing.assert_allclose(found.row_forces, wanted.row_forces, rtol=1e-6)
+    np.testing.assert_allclose(found.lam, wanted.lam, rtol=1e-5, atol=1e-6)
+    assert found.row_forces[1] == pytest.approx(3.0) and 30.0 < found.row_forces[0] < 60.0

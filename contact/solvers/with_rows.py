@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import wraps
+from functools import partial, wraps
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -39,23 +39,53 @@ def takes_rows(solve: Solve) -> Solve:
     def solved(self: Any, problem: ContactProblem, warm_start: WarmStart | None = None) -> Solution:
         if problem.is_plain:
             return solve(self, problem, warm_start)
-        reduction = Reduction(problem)
-        found = solve(self, reduction.reduced, _start(reduction, warm_start))
-        answer, lacking = _judged(reduction, found, self.options.tolerance)
-        options = self.options
-        for _ in range(_REPEATS):
-            if not (found.converged and lacking) or "contradiction" in answer.details:
-                break
-            options = replace(options, tolerance=_TIGHTER * options.tolerance)
-            start = WarmStart(found.v, found.lam)
-            again = solve(type(self)(options), reduction.reduced, start)
-            if not again.converged:
-                break
-            found = replace(again, iterations=found.iterations + again.iterations)
-            answer, lacking = _judged(reduction, found, self.options.tolerance)
-        return answer
+        attempt = partial(_attempt, solve, self, warm_start)
+        answer = attempt(problem)
+        return answer if answer.converged or answer.status == "infeasible" else _without_wide_bounds(attempt, problem, answer)
 
     return cast(Solve, solved)
+
+
+def _attempt(solve: Callable[..., Solution], solver: Any, warm_start: WarmStart | None, problem: ContactProblem) -> Solution:
+    """Reduce a problem, solve it and judge the answer; sharpen it where only the given problem lacks something."""
+    reduction, options = Reduction(problem), solver.options
+    tolerance = options.tolerance
+    found = solve(solver, reduction.reduced, _start(reduction, warm_start))
+    answer, lacking = _judged(reduction, found, tolerance)
+    for _ in range(_REPEATS):
+        if not (found.converged and lacking) or "contradiction" in answer.details:
+            break
+        options = replace(options, tolerance=_TIGHTER * options.tolerance)
+        again = solve(type(solver)(options), reduction.reduced, WarmStart(found.v, found.lam))
+        if not again.converged:
+            break
+        found = replace(again, iterations=found.iterations + again.iterations)
+        answer, lacking = _judged(reduction, found, tolerance)
+    return answer
+
+
+def _without_wide_bounds(attempt: Callable[[ContactProblem], Solution], problem: ContactProblem, answer: Solution) -> Solution:
+    """Answer of a problem that was not solved, where bounds of motors and dry friction that do not act are taken away.
+
+    A row between bounds is met as a contact that half of their distance presses: where that is a thousand times what the row
+    exerts, it sets the scale of all. An answer without bounds whose forces keep them all is one of the given problem.
+    """
+    rows = problem.rows
+    if rows is None:
+        return answer
+    wide = np.isfinite(rows.low) & np.isfinite(rows.high) & (rows.low < rows.high)
+    for _ in range(_REPEATS):
+        if not wide.any():
+            break
+        free = replace(rows, low=np.where(wide, -np.inf, rows.low), high=np.where(wide, np.inf, rows.high))
+        found = attempt(replace(problem, rows=free))
+        if not found.converged or found.row_forces is None:
+            break
+        within = (rows.low <= found.row_forces) & (found.row_forces <= rows.high)
+        if within[wide].all():
+            return replace(found, iterations=answer.iterations + found.iterations)
+        wide &= within
+    return answer
 
 
 def _start(reduction: Reduction, warm_start: WarmStart | None) -> WarmStart | None:
