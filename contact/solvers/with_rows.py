@@ -73,18 +73,19 @@ def _without_wide_bounds(attempt: Callable[[ContactProblem], Solution], problem:
     rows = problem.rows
     if rows is None:
         return answer
-    wide = np.isfinite(rows.low) & np.isfinite(rows.high) & (rows.low < rows.high)
+    between = np.isfinite(rows.low) & np.isfinite(rows.high) & (rows.low < rows.high)
+    low, high = between.copy(), between.copy()  # the bounds that are taken away
     for _ in range(_REPEATS):
-        if not wide.any():
+        if not (low.any() or high.any()):
             break
-        free = replace(rows, low=np.where(wide, -np.inf, rows.low), high=np.where(wide, np.inf, rows.high))
+        free = replace(rows, low=np.where(low, -np.inf, rows.low), high=np.where(high, np.inf, rows.high))
         found = attempt(replace(problem, rows=free))
         if not found.converged or found.row_forces is None:
             break
-        within = (rows.low <= found.row_forces) & (found.row_forces <= rows.high)
-        if within[wide].all():
+        below, above = low & (found.row_forces < rows.low), high & (found.row_forces > rows.high)
+        if not (below.any() or above.any()):
             return replace(found, iterations=answer.iterations + found.iterations)
-        wide &= within
+        low, high = low ^ below, high ^ above
     return answer
 
 
