@@ -64,6 +64,47 @@ def test_what_no_call_takes_is_a_sentence(call: str) -> None:
                 assert str(error).endswith((".", "?")), f"{name}={strange!r}: {error}"
 
 
+#: functions that read files or begin studies, with arguments that are right
+FUNCTIONS: dict[str, dict[str, Any]] = {
+    "load_path": dict(
+        file="arm7_lift.csv", dt=0.01, orientation=None, orientations=None, columns=None, time="time", time_unit="s", length="m",
+        angle="rad", topic=None, base=None, max_speed=5.0, max_turn=20.0, jumps=False,
+    ),
+    "load_robot": dict(path="no.urdf", packages=None, balance_inertia=False),
+    "load_run": dict(folder="no_run"),
+    "load_scene": dict(path="no_scene.py"),
+    "scene_parameters": dict(path="no_scene.py"),
+    "resume": dict(folder="no_run", scene=None),
+    "repair": dict(folder="no_run"),
+    "sweep": dict(path="no.toml", out=None),
+    "sensitivity": dict(path="no.toml", out=None),
+    "calibrate": dict(path="no.toml", out=None),
+    "compare": dict(run="no_run", log="no.csv", card=None, sensor=None),
+    "read_log": dict(path="no.csv", card=None),
+    "fit_material": dict(test="no.csv", laws=("neo_hookean",)),
+    "fit_viscous": dict(tests=["no.csv"], terms=2),
+    "bench": dict(problems=["no.hdf5"], solvers=None),
+    "solve_problem": dict(path="no.hdf5", solver="auto"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_what_no_function_takes_is_a_sentence(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for parameter in FUNCTIONS[name]:
+        for strange in STRANGE:
+            try:
+                getattr(fs, name)(**{**FUNCTIONS[name], parameter: strange})
+            except (ValueError, fs.ContactError) as error:
+                assert type(error) is not ValueError, f"{parameter}={strange!r}: {error}"
+                assert str(error).rstrip().endswith((".", "?")), f"{parameter}={strange!r}: {error}"
+
+
+def test_kinds_that_only_the_type_checker_knows_are_met() -> None:
+    assert wrong_argument(fs.run_many, (3, [{}]), {}) == "build is 3, but must be a function or a text or a path."
+    assert wrong_argument(fs.run_many, ("scene.py", object()), {}) is None  # a DataFrame, as far as one can ask
+
+
 @pytest.mark.parametrize(
     ("call", "change", "said"),
     [

@@ -159,6 +159,15 @@ def wrong(**changes: Any) -> Any:
         (wrong(targets={"push": Reach((0, 0, 0), (1, 1))}), "reach of 'push'.*one number, or as many"),
         (wrong(targets={"push": Reach(0, 1)}), "plate: the value is 0.0; allowed are .*displacement"),
         (wrong(targets={"push": Reach("low", 1)}), "reach of 'push'"),
+        (wrong(targets={"push": (0, 1)}), "targets is .*femsim.gym.Reach each"),
+        (wrong(targets=["push"]), "targets is ..push...*femsim.gym.Reach each"),
+        (lambda: Reach(0.0, 1.0, rate="fast"), "rate is 'fast'"),  # type: ignore[arg-type]
+        (lambda: Reach(0.0, 1.0, rate=np.nan), "rate is nan"),
+        (wrong(period="short"), "period is 'short'"),
+        (wrong(period=np.nan), "period is nan"),
+        (wrong(horizon=-1.0), "horizon is -1.0"),
+        (lambda: Press().reset(seed=-1), "seed is -1"),
+        (lambda: Press().reset(seed="a"), "seed is 'a'"),  # type: ignore[arg-type]
         (wrong(period=0.001), "period is 0.001 s, but a step 0.01 s"),
         (wrong(options={"solver": "fast"}), "solver 'fast' is unknown"),
         (lambda: Press().step(np.zeros(2)), "action is .*allowed are 1 numbers from -1 to 1"),

@@ -129,6 +129,11 @@ def test_a_scene_file_and_ctrl_c(tmp_path: Path) -> None:
         (lambda: fs.run_many(build, [{}], solvr="cond"), r"option 'solvr' is unknown; did you mean 'solver'"),
         (lambda: fs.run_many(build, [{}], out="runs"), r"option 'out' is unknown"),
         (lambda: fs.run_many(build, [{}], workers=-1), "workers is -1"),
+        (lambda: fs.run_many(build, [{}], seed=-1), "seed is -1"),
+        (lambda: fs.run_many(build, [{}], seed="a"), "seed is 'a'"),  # type: ignore[arg-type]
+        (lambda: fs.run_many(build, {"height": 1.0}), "column 'height' of the table is 1.0; allowed are lists"),  # type: ignore[dict-item]
+        (lambda: fs.run_many(build, {"mode": "ab"}), "column 'mode' of the table is 'ab'"),
+        (lambda: fs.run_many(3, [{}]), "build is 3, but must be a function or a text or a path"),  # type: ignore[arg-type]
         (lambda: fs.run_many(build, [{}], workers=0, time_limit=1.0), "time_limit is 1.0.*with processes"),
         (lambda: fs.run_many(lambda: (_ for _ in ()), [{"x": (k for k in ())}]), "parameter 'x' of row 0"),
         (lambda: fs.run_many(build, [{"mode": (k for k in ())}]), "cannot be sent to another process"),

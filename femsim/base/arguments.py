@@ -55,10 +55,16 @@ def wrong_argument(
 def _declared(function: Callable[..., Any]) -> tuple[inspect.Signature, dict[str, Any]]:
     """Signature of a function, and the kinds of its parameters that stand for one value each."""
     signature = inspect.signature(function)
-    try:
-        hints = inspect.get_annotations(function, eval_str=True)
-    except NameError:
-        hints = {}
+    absent: dict[str, Any] = {}  # names that only the type checker knows
+    hints = None
+    while hints is None:
+        try:
+            hints = inspect.get_annotations(function, locals=absent, eval_str=True)
+        except NameError as error:
+            name = error.name or ""
+            if name in absent:
+                hints = {}
+            absent[name] = Any
     several = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
     single = [name for name, parameter in signature.parameters.items() if parameter.kind not in several]
     return signature, {name: hints[name] for name in single if name in hints}

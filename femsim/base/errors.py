@@ -94,8 +94,7 @@ def naming_parameters(function: Callable[_Given, _Returned], *, at_once: bool = 
     ``at_once`` texts and yes or no before it begins.
     """
     signature = inspect.signature(function)
-    if any(p.kind is p.VAR_KEYWORD for p in signature.parameters.values()):
-        return function
+    takes_others = any(p.kind is p.VAR_KEYWORD for p in signature.parameters.values())
     known = [name for name, p in signature.parameters.items() if p.kind is not p.POSITIONAL_ONLY and name != "self"]
     allowed = frozenset(known)
 
@@ -104,7 +103,7 @@ def naming_parameters(function: Callable[_Given, _Returned], *, at_once: bool = 
 
     @functools.wraps(function)
     def named(*args: _Given.args, **kwargs: _Given.kwargs) -> _Returned:
-        if not allowed.issuperset(kwargs):
+        if not (takes_others or allowed.issuperset(kwargs)):
             wrong = next(name for name in kwargs if name not in allowed)
             raise TypeError(f"{called(args)}() has no parameter {wrong!r}{did_you_mean(wrong, known)}")
         if at_once and (said := _wrong_argument(function, args, kwargs, simple=True)):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
+from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import gymnasium
@@ -36,6 +37,10 @@ class Reach:
     high: Any
     rate: float | None = None
     start: Any = 0.0
+
+    def __post_init__(self) -> None:
+        if self.rate is not None and not (isinstance(self.rate, Real) and np.isfinite(self.rate)):
+            raise InputError(f"Reach: rate is {self.rate!r}; allowed are finite numbers, in 1/s, and None.")
 
 
 class SceneEnv(gymnasium.Env[np.ndarray, np.ndarray]):
@@ -69,13 +74,19 @@ class SceneEnv(gymnasium.Env[np.ndarray, np.ndarray]):
     options: ClassVar[Mapping[str, Any]] = {}
 
     def __init__(self) -> None:
+        what = type(self).__name__
+        for name, value in (("period", self.period), ("horizon", self.horizon)):
+            if not (isinstance(value, Real) and np.isfinite(value) and value > 0.0):
+                raise InputError(f"{what}: {name} is {value!r}; allowed are positive numbers, in s.")
+        if not isinstance(self.targets, Mapping) or not all(isinstance(reach, Reach) for reach in self.targets.values()):
+            raise InputError(f"{what}: targets is {self.targets!r}; allowed are names of targets with a femsim.gym.Reach each.")
         self.sim = Simulation(self.build(np.random.default_rng(0)), **self.options)
         self._steps = round(self.period / self.sim.dt)
         if self._steps < 1:
-            raise InputError(f"{type(self).__name__}: period is {self.period} s, but a step {self.sim.dt} s; make it longer.")
+            raise InputError(f"{what}: period is {self.period} s, but a step {self.sim.dt} s; make it longer.")
         limits = {name: self._limits(name, reach) for name, reach in self.targets.items()}
         if not limits:
-            raise InputError(f"{type(self).__name__}: it has no target; name some of {', '.join(self.sim.targets)} in targets.")
+            raise InputError(f"{what}: it has no target; name some of {', '.join(self.sim.targets)} in targets.")
         self._low, self._high, self._start = (np.concatenate(ends) for ends in zip(*limits.values(), strict=True))
         ends = np.cumsum([len(low) for low, _, _ in limits.values()]).tolist()
         self._part = {name: slice(end - len(limits[name][0]), end) for name, end in zip(limits, ends, strict=True)}
@@ -131,7 +142,9 @@ class SceneEnv(gymnasium.Env[np.ndarray, np.ndarray]):
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[np.ndarray, dict[str, Any]]:
         """Begin an episode: a new scene, from the seed where one is given."""
-        super().reset(seed=seed)
+        if seed is not None and not (isinstance(seed, Integral) and seed >= 0):
+            raise InputError(f"{type(self).__name__}: seed is {seed!r}; allowed are whole numbers from 0.")
+        super().reset(seed=None if seed is None else int(seed))
         self.sim.close()
         self.sim = Simulation(self.build(self.np_random), **self.options)
         self._begin()

@@ -6,11 +6,12 @@ import math
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
-from femsim.base.errors import InputError, did_you_mean, naming_all_parameters
+from femsim.base.errors import InputError, did_you_mean, naming_all_parameters, naming_parameters
 from femsim.base.place import data_folder
 from femsim.base.rotations import (
     quaternion_conjugate,
@@ -193,6 +194,7 @@ class PathMotion:
         return way + quaternion_to_matrix(turn) @ self._arm - self._arm, vector_from_quaternion(turn)
 
 
+@partial(naming_parameters, at_once=True)
 def load_path(
     file: str | Path,
     *,

@@ -15,7 +15,7 @@ from scipy.spatial.transform import Rotation
 
 import foreign
 from contact import Box, Capsule, ContactError, Cylinder, Shape, Sphere
-from femsim.base.errors import InputError, did_you_mean
+from femsim.base.errors import InputError, did_you_mean, naming_parameters
 from femsim.base.files import is_file
 from femsim.base.place import data_folder
 from femsim.model.mjcf import read_mjcf
@@ -41,6 +41,7 @@ _TYPES = ("fixed", "revolute", "continuous", "prismatic", "floating", "planar")
 Packages = Mapping[str, str | Path]
 
 
+@naming_parameters
 def load_robot(path: str | Path, *, packages: Packages | None = None, balance_inertia: bool = False) -> Robot:
     """Read a robot from a URDF or MJCF file.
 

@@ -8,7 +8,7 @@ from typing import Any, get_args
 
 import numpy as np
 
-from femsim.base.errors import InputError
+from femsim.base.errors import InputError, naming_parameters
 from femsim.base.status import Status
 from femsim.run.folder import read_run_json
 from femsim.run.result import SERIES, Run
@@ -17,6 +17,7 @@ from viz.ending import how_it_ended
 from viz.tables import read_table
 
 
+@naming_parameters
 def load_run(folder: str | Path) -> Run:
     """Read a run folder: what :func:`~femsim.run.simulate.simulate` returned when it wrote the folder.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from femsim.base.errors import InputError
+from femsim.base.errors import InputError, naming_parameters
 from femsim.base.files import replacing, write_json
 from femsim.run.folder import hold_folder, refuse_busy
 from foreign.text import read_json
@@ -14,6 +14,7 @@ from viz.ending import how_it_ended
 from viz.files import no_run
 
 
+@naming_parameters
 def repair(folder: str | Path) -> list[str]:
     """Mend a run folder: frames that all parts have, tables of whole rows, a status; no half files.
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from femsim.base.errors import InputError
+from femsim.base.errors import InputError, naming_parameters
 from femsim.base.files import is_file, plain_json
 from femsim.base.status import FINISHED
 from femsim.base.threads import blas_threads
@@ -33,6 +33,7 @@ from viz import VizError, open_frames
 _SECTIONS = ("call", "scene", "settings", "solver", "parameters")
 
 
+@naming_parameters
 def resume(
     folder: str | Path,
     *,

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 from contact import ContactError, Remembering, Solver
-from femsim.base.errors import InputError, did_you_mean, naming_all_parameters
+from femsim.base.errors import InputError, did_you_mean, naming_all_parameters, naming_parameters
 from femsim.base.threads import BlasThreads
 from femsim.model.bodies.outputs import points_of
 from femsim.run.columns import step_columns, step_row
@@ -114,6 +114,7 @@ class Simulation:
     _run: Run | None = None
     _report: StepReport | None = None
 
+    @naming_parameters
     def __init__(
         self,
         scene: Scene,

@@ -31,7 +31,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from femsim.base import errors
-from femsim.base.errors import InputError, did_you_mean, meant, number_alone
+from femsim.base.errors import InputError, did_you_mean, meant, naming_parameters, number_alone
 from femsim.base.files import is_file
 from femsim.base.place import ROOT
 
@@ -75,6 +75,7 @@ class Parameter:
         return self.default is inspect.Parameter.empty
 
 
+@naming_parameters
 def load_scene(path: str | Path, **parameters: Any) -> Scene:
     """Build the scene of a scene file.
 
@@ -124,6 +125,7 @@ def load_scene(path: str | Path, **parameters: Any) -> Scene:
     return scene
 
 
+@naming_parameters
 def scene_parameters(path: str | Path) -> list[Parameter]:
     """Read the parameters of a scene file from the signature and the docstring of its ``build``.
 

@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Literal
 
-from femsim.base.errors import InputError
+from femsim.base.errors import InputError, naming_parameters
 from femsim.base.files import write_errors, write_json
 from femsim.base.status import Status
 from femsim.scene.scene_file import scene_parameters
@@ -22,6 +22,7 @@ from femsim.studies.sweeps.engine import Engine, SchedulerLost
 from femsim.studies.sweeps.sweep import check_folder
 
 
+@naming_parameters
 def calibrate(
     path: str | Path,
     *,

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from femsim.base.errors import InputError
+from femsim.base.errors import InputError, naming_parameters
 from femsim.run.result import Run
 from femsim.studies.comparison.agreement import Agreement, agreement, vector_rmse
 from femsim.studies.comparison.alignment import find_lag, find_offset
@@ -32,6 +32,7 @@ _ALONG, _SAME_MASS = 0.97, 0.05
 LogLike = Log | str | Path
 
 
+@naming_parameters
 def compare(
     run: Run | RunSeries | str | Path,
     log: LogLike | Sequence[LogLike],

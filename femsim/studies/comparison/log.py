@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from femsim.base.errors import InputError, did_you_mean
+from femsim.base.errors import InputError, did_you_mean, naming_parameters
 from femsim.base.wrenches import weight_wrench
 from femsim.studies.comparison.card import Card, TareCard, read_card
 from femsim.studies.comparison.readers import Channel, Recording, read_c3d, read_ros, read_text
@@ -65,6 +65,7 @@ class Log:
         return 1.0 / float(np.median(np.diff(self.time)))
 
 
+@naming_parameters
 def read_log(
     path: str | Path,
     card: Card | Mapping[str, Any] | str | Path | None = None,

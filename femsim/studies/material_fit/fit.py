@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from femsim.base.errors import InputError, did_you_mean
+from femsim.base.errors import InputError, did_you_mean, naming_parameters
 from femsim.studies.material_fit.tensile_test import TensileTest, read_tensile_test
 from materials import Corotational, Law, MooneyRivlin, Ogden, StableNeoHookean, StVenantKirchhoff
 from materials.laws import Loading
@@ -141,6 +141,7 @@ FIT_LAWS = tuple(FITS)
 """Names that :func:`fit_material` knows; "neo_hookean" is Mooney-Rivlin with c01 = 0."""
 
 
+@naming_parameters
 def fit_material(
     test: TensileTest | str | Path,
     laws: Sequence[str] = FIT_LAWS,

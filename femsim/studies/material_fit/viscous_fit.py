@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from contact.compiled import njit
-from femsim.base.errors import InputError, did_you_mean
+from femsim.base.errors import InputError, did_you_mean, naming_parameters
 from femsim.studies.material_fit.fit import FIT_LAWS, FITS, LawFit, MaterialFit, describe_law, stable_range
 from femsim.studies.material_fit.tensile_test import TensileTest, read_tensile_test
 from materials import Law, Prony, creep, loss_factor
@@ -128,6 +128,7 @@ def _recursion(kept: np.ndarray, taken: np.ndarray, springs: np.ndarray) -> None
             springs[k, b] = last
 
 
+@naming_parameters
 def fit_viscous(
     tests: Sequence[TensileTest | str | Path],
     terms: int = 2,

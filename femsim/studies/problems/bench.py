@@ -31,7 +31,7 @@ from contact import (
     read_fclib,
 )
 from contact.solvers.judge import law_error
-from femsim.base.errors import InputError, did_you_mean
+from femsim.base.errors import InputError, did_you_mean, naming_parameters
 from femsim.base.files import replacing, write_errors, write_json
 from femsim.base.status import Status
 from femsim.base.versions import machine, versions
@@ -189,6 +189,7 @@ class _Attempt:
         self.solve, self.solution, self.status, self.message = None, None, status, f"{error}"
 
 
+@naming_parameters
 def bench(
     problems: Sequence[str | Path],
     solvers: Sequence[str] | None = None,

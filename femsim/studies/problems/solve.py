@@ -30,7 +30,7 @@ from contact import (
 )
 from contact.local import SYMMETRY
 from contact.solvers.judge import law_error
-from femsim.base.errors import InputError
+from femsim.base.errors import InputError, naming_parameters
 from femsim.base.files import check_output, replacing, write_errors
 from femsim.base.status import Status
 
@@ -100,6 +100,7 @@ class SolvedProblem:
         return "\n".join(f"{name:<24}{text}" for name, text in lines.items())
 
 
+@naming_parameters
 def solve_problem(
     path: str | Path,
     solver: str = "auto",

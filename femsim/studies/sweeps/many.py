@@ -12,12 +12,14 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from femsim.base.errors import InputError, did_you_mean
+from femsim.base.arguments import shown
+from femsim.base.errors import InputError, did_you_mean, naming_parameters
 from femsim.base.notebook import card
 from femsim.base.status import FINISHED
 from femsim.run.simulate import simulate
@@ -132,6 +134,7 @@ class ManyRuns(Sequence[CaseRun]):
         return pandas.DataFrame(rows)
 
 
+@naming_parameters
 def run_many(
     build: Build,
     table: Sequence[Mapping[str, Any]] | Mapping[str, Sequence[Any]] | DataFrame,
@@ -181,18 +184,19 @@ def run_many(
         A table without rows or of columns of different length, unknown parameters or options, or functions that cannot be
         sent to another process.
     """
-    cases = _cases(build, table, seed)
     known = [name for name in inspect.signature(simulate).parameters if name not in _OWN]
     for name in settings:
         if name not in known:
             raise InputError(f"run_many: option {name!r} is unknown{did_you_mean(name, known)}")
-    if workers is not None and (isinstance(workers, bool) or not isinstance(workers, int) or workers < 0):
-        raise InputError(f"run_many: workers is {workers!r}; allowed are whole numbers from 0.")
+    for what, number in (("workers", workers), ("seed", seed)):
+        if number is not None and (isinstance(number, bool) or not isinstance(number, Integral) or number < 0):
+            raise InputError(f"run_many: {what} is {number!r}; allowed are whole numbers from 0.")
     for what, limit in (("time_limit", time_limit), ("memory_limit", memory_limit)):
         if limit is not None and not (limit > 0 and workers != 0):
             raise InputError(
                 f"run_many: {what} is {limit!r}; allowed are positive numbers, with processes (workers other than 0)."
             )
+    cases = _cases(build, table, seed)
     results = [CaseRun(k, dict(own), "not run", "It was not run.") for k, own in enumerate(cases)]
     count = min(_cores() if workers is None else workers, len(cases))
     with tempfile.TemporaryDirectory() as scratch:
@@ -223,6 +227,11 @@ def _cases(build: Build, table: Any, seed: int | None) -> list[dict[str, Any]]:
     if hasattr(table, "to_dict") and hasattr(table, "columns"):  # a table of pandas
         table = {str(name): table[name].tolist() for name in table.columns}
     if isinstance(table, Mapping):
+        for name, column in table.items():
+            if isinstance(column, str) or not hasattr(column, "__len__"):
+                raise InputError(
+                    f"run_many: column {name!r} of the table is {shown(column)}; allowed are lists, one value a case."
+                )
         sizes = {str(name): len(column) for name, column in table.items()}
         if len(set(sizes.values())) > 1:
             raise InputError(f"run_many: columns of the table have {sizes} rows; allowed is one length.")

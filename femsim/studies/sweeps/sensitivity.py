@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from femsim.base.errors import InputError
+from femsim.base.errors import InputError, naming_parameters
 from femsim.base.files import replacing, write_errors, write_json
 from femsim.base.status import FINISHED, Status
 from femsim.base.versions import provenance
@@ -89,6 +89,7 @@ class SensitivityResult:
         return f"<Sensitivity {self.folder.name!r}: {self.status}; indices of {', '.join(self.indices) or 'no metric'}>"
 
 
+@naming_parameters
 def sensitivity(
     path: str | Path,
     *,

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from femsim.base.errors import InputError
+from femsim.base.errors import InputError, naming_parameters
 from femsim.base.files import write_errors, write_json
 from femsim.base.notebook import card
 from femsim.base.status import FINISHED, Status
@@ -171,6 +171,7 @@ def plan_sweep(path: str | Path, *, out: str | Path | None = None, many: bool = 
     return Plan(path, file, cases, folder, jobs, {key: row for key, row in found.items() if row is not None})
 
 
+@naming_parameters
 def sweep(
     path: str | Path,
     *,
