@@ -10,8 +10,10 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 from contact.metrics import contact_residual, residuals, row_residual
+from contact.metrics_kernels import TINY
 from contact.problem import ContactProblem
 from contact.reduction import Reduction
+from contact.rows import Rows
 from contact.solvers.base import Solution, WarmStart
 from contact.solvers.judge import BALANCE_FACTOR
 
@@ -19,6 +21,8 @@ from contact.solvers.judge import BALANCE_FACTOR
 _TIGHTER = 0.1
 #: ... at most so many times.
 _REPEATS = 2
+#: Bounds are wide that are so many times further apart than what a row alone takes.
+_WIDE = 1000.0
 #: Rows that a message names.
 _SHOWN = 6
 #: What holds or lacks, where it is more than one.
@@ -65,16 +69,18 @@ def _attempt(solve: Callable[..., Solution], solver: Any, warm_start: WarmStart 
 
 
 def _without_wide_bounds(attempt: Callable[[ContactProblem], Solution], problem: ContactProblem, answer: Solution) -> Solution:
-    """Answer of a problem that was not solved, where bounds of motors and dry friction that do not act are taken away.
+    """Answer of a problem that was not solved, where wide bounds of motors and dry friction that do not act are taken away.
 
-    A row between bounds is met as a contact that half of their distance presses: where that is a thousand times what the row
-    exerts, it sets the scale of all. An answer without bounds whose forces keep them all is one of the given problem.
+    A row between bounds is met as a contact that half of their distance presses: where that is a thousand times what rows
+    exert, it sets the scale of all. An answer without bounds whose forces keep them all is one of the given problem.
     """
     rows = problem.rows
     if rows is None:
         return answer
-    between = np.isfinite(rows.low) & np.isfinite(rows.high) & (rows.low < rows.high)
-    low, high = between.copy(), between.copy()  # the bounds that are taken away
+    alone = rows.velocity(problem.b / problem.diagonal, np.zeros(rows.n_rows)) / _give(problem, rows)  # what a row alone takes
+    most = _WIDE * float(np.abs(alone).max(initial=TINY))
+    wide = np.isfinite(rows.low) & np.isfinite(rows.high) & (rows.high - rows.low > most)
+    low, high = wide.copy(), wide.copy()  # the bounds that are taken away
     for _ in range(_REPEATS):
         if not (low.any() or high.any()):
             break
@@ -132,12 +138,17 @@ def _judged(reduction: Reduction, found: Solution, tolerance: float) -> tuple[So
     return replace(answer, status="stopped at the limit", message=message, details=details), worst
 
 
+def _give(problem: ContactProblem, rows: Rows) -> np.ndarray:
+    """How fast each row yields to its own force, (nr,), m/(s N) or rad/(s N m), about; 1 where none can be told."""
+    give = rows.G.power(2) @ (1.0 / problem.diagonal) + rows.softness
+    return np.asarray(np.where(give > 0.0, give, 1.0))
+
+
 def _worst_row(problem: ContactProblem, v: np.ndarray, forces: np.ndarray) -> int:
     """Row whose law lacks most, by the terms of :func:`contact.metrics.row_residual`."""
     rows = problem.rows
     assert rows is not None
-    give = rows.G.power(2) @ (1.0 / problem.diagonal) + rows.softness
-    give = np.where(give > 0.0, give, 1.0)
+    give = _give(problem, rows)
     wrong = forces - np.clip(forces - rows.velocity(v, forces) / give, rows.low, rows.high)
     return int(np.argmax(np.abs(wrong) * np.sqrt(give)))
 
