@@ -145,8 +145,15 @@ def test_a_step_that_fails_ends_the_episode(monkeypatch: pytest.MonkeyPatch) -> 
     assert done and not over and "step 3 at 0.03 s failed: no solution" in info["failed"]
 
 
-def wrong(**changes: Any) -> Any:
-    return lambda: type("Wrong", (Press,), changes)()
+def wrong(act: bool = False, **changes: Any) -> Any:
+    """What makes an environment with changes, and acts once if asked."""
+
+    def call() -> None:
+        env = type("Wrong", (Press,), changes)()
+        if act:
+            env.step(np.zeros(1))
+
+    return call
 
 
 @pytest.mark.parametrize(
@@ -173,6 +180,12 @@ def wrong(**changes: Any) -> Any:
         (lambda: Press().step(np.zeros(2)), "action is .*allowed are 1 numbers from -1 to 1"),
         (lambda: Press().step(np.array([np.nan])), "action is .*allowed are 1 numbers"),
         (lambda: Press().step("up"), "action is 'up'"),
+        (wrong(observe=lambda env, sim: None), r"observe\(\) returned None; allowed are numbers"),
+        (wrong(observe=lambda env, sim: []), r"observe\(\) returned \[\]; allowed are numbers"),
+        (wrong(observe=lambda env, sim: [[1.0], [1.0, 2.0]]), "allowed are numbers, e.g. a list"),
+        (wrong(observe=lambda env, sim: np.zeros(1 + sim.state.step), act=True), "returned 3 numbers, but 1 at first"),
+        (wrong(reward=lambda env, sim: None, act=True), r"reward\(\) returned None; allowed is a finite number"),
+        (wrong(reward=lambda env, sim: np.nan, act=True), r"reward\(\) returned nan"),
     ],
 )
 def test_wrong_calls_are_answered_with_a_sentence(call: Any, match: str) -> None:

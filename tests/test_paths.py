@@ -239,6 +239,7 @@ def changed(row: int, x: float) -> str:
         (rows(XYZ), {"orientation": "zyx"}, "orientation 'zyx' is unknown"),
         (rows(XYZ), {"length": "ell"}, "length is 'ell'; allowed are m, cm"),
         (rows(XYZ), {"dt": 0.0}, "dt is 0.0 s"),
+        (rows(XYZ), {"dt": True}, "dt is True s"),
         (rows(XYZ), {"max_speed": -1.0}, "both must be positive"),
         (rows(XYZ), {"base": (0, 0, 0)}, r"base is \(0, 0, 0\); give a position"),
         ("x_m,y_m,z_m\n" + rows(XYZ).replace(" ", ","), {"columns": ["x", "y", "zed"]}, "has no column 'zed'"),

@@ -129,6 +129,8 @@ def test_a_scene_file_and_ctrl_c(tmp_path: Path) -> None:
         (lambda: fs.run_many(build, [{}], solvr="cond"), r"option 'solvr' is unknown; did you mean 'solver'"),
         (lambda: fs.run_many(build, [{}], out="runs"), r"option 'out' is unknown"),
         (lambda: fs.run_many(build, [{}], workers=-1), "workers is -1"),
+        (lambda: fs.run_many(build, [{}], measure="peak"), "measure is 'peak'; allowed are functions"),  # type: ignore[arg-type]
+        (lambda: fs.run_many(build, [{}], on_case=1), "on_case is 1"),  # type: ignore[arg-type]
         (lambda: fs.run_many(build, [{}], seed=-1), "seed is -1"),
         (lambda: fs.run_many(build, [{}], seed="a"), "seed is 'a'"),  # type: ignore[arg-type]
         (lambda: fs.run_many(build, {"height": 1.0}), "column 'height' of the table is 1.0; allowed are lists"),  # type: ignore[dict-item]

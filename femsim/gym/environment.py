@@ -12,6 +12,7 @@ import gymnasium
 import numpy as np
 from gymnasium import spaces
 
+from femsim.base.arguments import shown
 from femsim.base.errors import InputError, did_you_mean
 from femsim.run.simulation import Simulation, StepFailedError
 from femsim.scene.scene import Scene
@@ -93,7 +94,9 @@ class SceneEnv(gymnasium.Env[np.ndarray, np.ndarray]):
         self._free = self._low < self._high
         self.action_space = spaces.Box(-1.0, 1.0, (int(self._free.sum()),), np.float64)
         self._begin()
-        self.observation_space = spaces.Box(-np.inf, np.inf, self._seen().shape, np.float64)
+        self._size: int | None = None
+        self._size = len(self._seen())
+        self.observation_space = spaces.Box(-np.inf, np.inf, (self._size,), np.float64)
 
     def _limits(self, name: str, reach: Reach) -> tuple[np.ndarray, ...]:
         """Least and largest values of a target, and where it starts, (k,) each."""
@@ -178,16 +181,29 @@ class SceneEnv(gymnasium.Env[np.ndarray, np.ndarray]):
         except StepFailedError as error:
             failed = str(error)
         done = self.success(sim)
+        reward = self.reward(sim)
+        if not isinstance(reward, Real) or not (np.isfinite(reward) or failed):
+            raise InputError(f"{type(self).__name__}: reward() returned {shown(reward)}; allowed is a finite number.")
         info = self._told() | {"converged": converged, "success": done, "failed": failed}
         over = sim.time >= self.horizon - 0.5 * self.sim.dt
-        return self._seen(), float(self.reward(sim)), done or bool(failed), over, info
+        return self._seen(), float(reward), bool(done) or bool(failed), over, info
 
     def close(self) -> None:
         """Let go of the simulation."""
         self.sim.close()
 
     def _seen(self) -> np.ndarray:
-        return np.array(self.observe(self.sim), dtype=np.float64).ravel()
+        """Observation as a vector of its own."""
+        observed, what = self.observe(self.sim), f"{type(self).__name__}: observe() returned"
+        try:
+            seen = np.array(observed).ravel()
+        except ValueError:  # parts of different lengths
+            seen = np.array([None])
+        if not len(seen) or seen.dtype.kind not in "biuf":
+            raise InputError(f"{what} {shown(observed)}; allowed are numbers, e.g. a list of them.")
+        if len(seen) != (self._size or len(seen)):
+            raise InputError(f"{what} {len(seen)} numbers, but {self._size} at first; return as many each time.")
+        return seen.astype(np.float64)
 
     def _told(self) -> dict[str, Any]:
         return {"time": self.sim.time, "verdict": self.sim.verdict}

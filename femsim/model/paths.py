@@ -297,7 +297,7 @@ def shipped_path(file: str | Path) -> Path:
 def _check_options(
     file: Path, dt: float, orientation: str | None, units: dict[str, str | None], limits: tuple[float, float]
 ) -> None:
-    if not (math.isfinite(dt) and dt > 0):
+    if isinstance(dt, bool) or not (math.isfinite(dt) and dt > 0):
         raise InputError(f"path {file}: dt is {dt!r} s; allowed are positive numbers.")
     if orientation is not None and orientation not in ORIENTATIONS:
         raise InputError(f"path {file}: orientation {orientation!r} is unknown{did_you_mean(str(orientation), ORIENTATIONS)}")

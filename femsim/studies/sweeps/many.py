@@ -188,6 +188,9 @@ def run_many(
     for name in settings:
         if name not in known:
             raise InputError(f"run_many: option {name!r} is unknown{did_you_mean(name, known)}")
+    for what, function in (("measure", measure), ("on_case", on_case)):
+        if function is not None and not callable(function):
+            raise InputError(f"run_many: {what} is {function!r}; allowed are functions and None.")
     for what, number in (("workers", workers), ("seed", seed)):
         if number is not None and (isinstance(number, bool) or not isinstance(number, Integral) or number < 0):
             raise InputError(f"run_many: {what} is {number!r}; allowed are whole numbers from 0.")
