@@ -38,8 +38,9 @@ _RUNAWAY = 1e6
 #: Proximal problems before the rest is left to sweeps, and sweeps after one that failed.
 _PROXIMAL_POINTS, _RESCUE_SWEEPS = 60, 10
 #: Where an answer is good enough, a search ends whose residual does not fall to this part of itself in so many proximal points,
-#: or in a batch of sweeps after them.
-_GAIN, _LINGERING = 0.5, 15
+#: or in a batch of sweeps after them; within this many times the tolerance, where rounding mostly is what is left, in fewer points
+#: or in one batch of sweeps.
+_GAIN, _LINGERING, _CLOSE, _LINGERING_CLOSE = 0.5, 15, 100.0, 3
 
 
 @dataclass
@@ -245,16 +246,24 @@ class _Search:
             return
         # a Newton step costs about as much as a sweep for each contact, so many contacts are worth more sweeps before one
         weight = max(len(self.solver.friction) // _CONTACTS, 1)
+        before = np.inf
         for sweeps in SWEEPS:
-            if self.over:
+            if self.over or (self._is_close and self._lingers(before)):
                 return
+            before = self.best
             self._sweep_and_step(weight * sweeps)
-        self._proximal_points()
+        if self._proximal_points():
+            return
         sweeps, before = weight * SWEEPS[-1], np.inf
         while not (self.over or self._lingers(before)):
             before = self.best
             self._sweep_and_step(sweeps)
             sweeps *= 2
+
+    @property
+    def _is_close(self) -> bool:
+        """Whether an answer is good enough and near the tolerance."""
+        return self.best <= min(self._enough, _CLOSE * self.tolerance)
 
     def _lingers(self, before: float) -> bool:
         """Whether an answer that is good enough has hardly gained since it had the residual ``before``."""
@@ -307,13 +316,13 @@ class _Search:
             self._keep(residuals[-1])
         return residuals[-1] <= tolerance
 
-    def _proximal_points(self) -> None:
-        """Proximal point method with Newton steps inside, from lam."""
+    def _proximal_points(self) -> bool:
+        """Proximal point method with Newton steps inside, from lam; whether the search should end."""
         solver, shift = self.solver, _SHIFT_FIRST
         bests = [np.inf] * _LINGERING
         for _ in range(_PROXIMAL_POINTS):
-            if self.over or self._lingers(bests[-_LINGERING]):
-                return
+            if self.over or self._lingers(bests[-_LINGERING_CLOSE if self._is_close else -_LINGERING]):
+                return True
             bests.append(self.best)
             centre = self.lam.copy()
             before = self.best
@@ -330,3 +339,4 @@ class _Search:
                 self.lam[:] = centre
             self._sweep(_RESCUE_SWEEPS)
             shift = min(_SHIFT_UP * shift, _SHIFT_MOST)
+        return False

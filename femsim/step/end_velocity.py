@@ -44,9 +44,9 @@ from femsim.step.prescribed import Prescribed
 from femsim.step.state import State
 from femsim.step.system import System
 
-#: Residual to which the contact law is solved for the velocities at the end, that with which a search ends that hardly gains any
-#: more, and that at which they count as found.
-_TOLERANCE, _NEAR, _ENOUGH = 1e-11, 1e-7, 1e-6
+#: Residual to which the contact law is solved for the velocities at the end, and that at which they count as found and a search
+#: ends that hardly gains any more.
+_TOLERANCE, _ENOUGH = 1e-11, 1e-6
 
 # every step hands over the same kinds of arrays
 _without_forces = Fixed(kernels.velocities_without_forces)
@@ -182,7 +182,7 @@ def end_velocity(
     _without_forces(
         J.indptr, J.indices, J.data, old.v, new.v, along, rows.restitution, closed, W, forces, q
     )  # fmt: skip
-    residual = solve_split(W, q, law.friction[closed], forces, _TOLERANCE, enough=_NEAR)
+    residual = solve_split(W, q, law.friction[closed], forces, _TOLERANCE, enough=_ENOUGH)
     kernels.change_forces(J.indptr, J.indices, J.data, closed, forces, dt, whole, impulse)
     v = new.v + (velocities(masses, impulse) if joints is None else joints.velocities(impulse))
     acting, J, work = whole, own.J, np.empty_like(lam)
