@@ -427,20 +427,6 @@ def test_force_and_servo_add_up() -> None:
     assert at_joint(Motor(effort=lambda t: 2.0, position=lambda t: 0.1, stiffness=100.0), 0.0, 0.0, 0.0) == near(12.0, 0.75)
 
 
-@pytest.mark.parametrize("rate", [0.0, 0.8])
-@pytest.mark.parametrize(
-    ("s", "force", "damping"),
-    [(-0.03, 1e4 * 0.01, 75.0), (-0.02, 0.0, 0.0), (0.0, 0.0, 0.0), (0.05, 0.0, 0.0), (0.06, -1e4 * 0.01, 75.0)],
-)
-def test_stops_push_back_outside_the_range(s: float, force: float, damping: float, rate: float) -> None:
-    assert at_joint(Motor(), s, rate, 0.0, limits=(-0.02, 0.05), stop_stiffness=1e4) == near(force, damping)
-
-
-def test_a_stop_holds_against_a_motor_at_its_limit() -> None:
-    motor = Motor(position=lambda t: 1.0, stiffness=400.0, damping=6.0, max_effort=30.0)
-    assert at_joint(motor, 0.06, 0.0, 0.0, limits=(-0.02, 0.05), stop_stiffness=1e4) == near(30.0 - 100.0, 75.0)
-
-
 def test_drives_enter_a_and_b_of_their_joint_alone() -> None:
     motors = [Motor(effort=lambda t: 3.0), Motor(position=lambda t: 0.2, stiffness=50.0, damping=4.0)]
     body = body_of(np.random.default_rng(14), 2, [2.0, 0.0], motors=motors)

@@ -270,6 +270,25 @@ def test_a_position_controlled_gripper_reaches_its_target_and_stops_at_its_force
     np.testing.assert_allclose(held.sensors["left"].force[-1], [-5.0, 0.0, 0.0], atol=1e-3)
 
 
+@pytest.mark.parametrize("integrator", [{}, {"theta": 0.5}, {"theta": 1.0}])
+@pytest.mark.parametrize("dt", [0.01, 0.002])
+def test_a_finger_stops_at_the_end_of_its_range(integrator: dict[str, float], dt: float) -> None:
+    """20 N close it by 10 mm: it comes to rest there. What was a stiff spring gave it 30 kJ in a second, called good."""
+    scene = fs.Scene("stop", dt=dt, duration=0.5, gravity=(0, 0, 0), **integrator)  # type: ignore[arg-type]
+    finger = fs.Finger("left", fs.Box((0.003, 0.02, 0.02)), offset=(-0.03, 0, -0.05), closing=(1, 0, 0))
+    gripper = scene.add_gripper("gripper", [finger], joint_limits=(-0.005, 0.01))
+    scene.drive(gripper, fs.Motion([0.0], [(0, 0, 0)]))
+    scene.drive(gripper, force=lambda t: 20.0 if t < 0.3 else -20.0, fingers=True)
+    scene.sensor("left", "gripper.left", kind="marker")
+    run = fs.simulate(scene)
+    way = run.markers["left"].position[:, 0] + 0.03
+    assert run.status == "converged" and run.info["health"]["verdict"] == "good"
+    assert way.max() == pytest.approx(0.01, abs=1e-9) and way.min() == pytest.approx(-0.005, abs=1e-9)
+    at_rest = np.abs(run.steps["time_s"] - 0.29) < 0.5 * dt
+    assert way[at_rest] == pytest.approx(0.01, abs=1e-9) and way[-1] == pytest.approx(-0.005, abs=1e-9)
+    assert run.steps["kinetic_energy_J"].max() < 20.0 * 0.015 and run.steps["kinetic_energy_J"][at_rest] < 1e-18
+
+
 def test_a_finger_that_slides_level_on_a_driven_base_feels_no_floor() -> None:
     """Nothing can move along the floor's normal there: such contacts are left out, and no force grows without end."""
     scene = fs.Scene("level", dt=5e-3, duration=0.1, theta=1.0)

@@ -239,6 +239,7 @@ def finger(**changes: object) -> fs.Finger:
         ([FINGER], {"joint_damping": -1.0}, ("joint_damping -1.0", ">= 0")),
         ([FINGER], {"joint_limits": (0.1, 0.0)}, ("joint_limits (0.1, 0.0)", "below")),
         ([FINGER], {"joint_limits": (NAN, 0.1)}, ("joint_limits (nan, 0.1)", "below")),
+        ([FINGER], {"joint_limits": (0.01, 0.1)}, ("joint_limits (0.01, 0.1)", "with 0 between them")),
     ],
 )
 def test_grippers(fingers: list[fs.Finger], options: dict[str, object], words: tuple[str, ...]) -> None:

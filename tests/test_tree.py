@@ -95,9 +95,6 @@ def test_the_equations_of_a_step_are_those_of_its_parts(theta: float) -> None:
     rows, coordinates = body.limits()[:2]
     servo = rng.uniform(1.0, 9.0, (6, len(rows)))
     servo[5, 0] = 1e-3  # a motor at its limit
-    # a stop that the joint is beyond where the step begins, one that it is within, and a hard end
-    stops = np.tile([-9.0, 9.0, 50.0], (len(rows), 1))
-    stops[0, 1], stops[2] = q[coordinates[0]] - 0.1, (0.0, 0.0, 0.0)
     led, ends_led = rows[1:2], np.array([1.7])
 
     def placed(at: np.ndarray) -> kernels.Places:
@@ -121,14 +118,12 @@ def test_the_equations_of_a_step_are_those_of_its_parts(theta: float) -> None:
         effort = feed + stiffness * (target - moved[coordinates]) + own * (pace - speed[rows])
         gain = np.where(np.abs(effort) > limit, 0.0, stiffness * implicit + own)
         effort = np.clip(effort, -limit, limit)
-        effort[0] += 50.0 * (stops[0, 1] - moved[coordinates[0]])
-        gain[0] += 50.0 * implicit
         force[rows] = effort + gain * speed[rows]
         damping[rows] += gain
         return M, rate, M[:, :3] @ gravity + force, force, damping
 
     ends = Ends(placed(q), kernels.no_places(links), kernels.no_places(links), *np.zeros((3, links, 6)))
-    motors = Motors(rows, coordinates, servo, np.full(n, 0.2), stops)
+    motors = Motors(rows, coordinates, servo, np.full(n, 0.2))
     start, moved = Start(q, v, led, ends_led, gravity, dt, implicit, True), q.copy()
     out = Equations(np.empty((n, n)), np.empty(n), np.empty(n), np.zeros(n), np.empty(n))
     kernels.move(tree, q, v_hat, implicit, True, moved)

@@ -231,7 +231,7 @@ class BodyCalls(SceneContents):
         surface : str
             Surface name of the pads and the base for friction.
         joint_damping, joint_limits : float, N s/m, and (float, float), m
-            Viscous friction of each finger, and the range of its joint; outside it a stiff stop acts.
+            Viscous friction of each finger, and the range of its joint, which it cannot leave; 0 is where it starts.
         """
         return building.add_gripper(
             self, name, fingers, position, rotation, mass, base, surface, joint_damping, joint_limits

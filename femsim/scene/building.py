@@ -259,10 +259,10 @@ def add_gripper(
     """Add a gripper, see :meth:`femsim.scene.scene.Scene.add_gripper`."""
     scene.check_name(name)
     _check_fingers(scene, name, fingers)
-    if not (joint_damping >= 0 and joint_limits[0] < joint_limits[1]):
+    if not (joint_damping >= 0 and joint_limits[0] <= 0 <= joint_limits[1] and joint_limits[0] < joint_limits[1]):
         raise InputError(
-            f"gripper {name} has joint_damping {joint_damping} and joint_limits {joint_limits}; allowed are damping >= 0 "
-            "and a lower limit below the upper one."
+            f"gripper {name} has joint_damping {joint_damping} and joint_limits {joint_limits}; allowed are damping >= 0, and a "
+            "lower limit below the upper one with 0 between them, where fingers start."
         )
     index = len(scene.bodies)
     visible = base or Box((0.05, 0.02, 0.01))

@@ -36,7 +36,7 @@ class Link:
     damping : float, N s/m
         Viscous friction of the joint, always on.
     limits : (float, float), m
-        Range of the joint; outside it a stop of ``stop_stiffness`` N/m acts, implicit in the step.
+        Range of the joint, which it cannot leave.
     """
 
     name: str
@@ -46,7 +46,6 @@ class Link:
     axis: np.ndarray | None = None
     damping: float = 0.0
     limits: tuple[float, float] = (-np.inf, np.inf)
-    stop_stiffness: float = 1e5
 
 
 def _tree(links: Sequence[Link]) -> tuple[Tree, list[TreeJoint]]:
@@ -70,12 +69,10 @@ def _tree(links: Sequence[Link]) -> tuple[Tree, list[TreeJoint]]:
         np.zeros(5 + len(links)),
     )
     joints = [
-        TreeJoint(
-            link.name.rsplit(".", 1)[-1], i, 5 + i, 6 + i, link.limits, link.damping, stop_stiffness=link.stop_stiffness
-        )
+        TreeJoint(link.name.rsplit(".", 1)[-1], i, 5 + i, 6 + i, link.limits, link.damping)
         for i, link in enumerate(links)
         if i > 0
-    ]  # fmt: skip
+    ]
     return tree, joints
 
 
@@ -248,7 +245,7 @@ class ArticulatedBody(LinkedBody):
 
     @property
     def joint_force(self) -> np.ndarray:
-        """Force of the motors and stops on the joints in the last step, without their damping, (k,) N."""
+        """Force of the motors on the joints in the last step, without their damping, (k,) N."""
         return self._force[6:]
 
     def acted(self) -> dict[str, np.ndarray]:

@@ -97,13 +97,13 @@ def linearise_about_start(
 ) -> None:  # fmt: skip
     """Fill all terms of a step about where it starts, at places with the mass matrix M (n_v, n_v); ``load`` (6,), N and N m.
 
-    Motors and stops are linear in the velocity of the step; whether one is at its limit says the velocity at the start.
+    Motors are linear in the velocity of the step; whether one is at its limit says the velocity at the start.
     """
     v, n = start.v, start.v.shape[0]
     if n > 6:
         moved = start.q.copy()
         move(tree, start.q, v, start.implicit, start.cayley, moved)
-        fill_motors(motors, start.q, moved, v, start.implicit, out.force, out.damping)
+        fill_motors(motors, moved, v, start.implicit, out.force, out.damping)
         fill_bias(tree, places, v, out.bias)
     else:
         fill_turning(tree, places, start, inverse, out.bias)

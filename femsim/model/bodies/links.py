@@ -100,10 +100,7 @@ class LinkedBody(BodyDefaults, ABC):
             self._passive[joint.row : joint.row + (3 if tree.kind[joint.link] == SPHERICAL else 1)] = joint.damping
         self._servo = np.zeros((6, len(joints_1)))  # feed, target, pace, stiffness, damping, limit of a step
         self._servo[5] = np.inf
-        stops = [(*joint.limits, joint.stop_stiffness) for joint in joints_1]
-        self._drives = Motors(
-            self._own_rows, self._own_coordinates, self._servo, self._passive, np.array(stops, dtype=np.float64).reshape(-1, 3)
-        )
+        self._drives = Motors(self._own_rows, self._own_coordinates, self._servo, self._passive)
         #: generalized force of the motors without their damping, of the last linearisation; damping that is implicit in A
         self._force, self.joint_damping = np.zeros(self.n_v), np.zeros(self.n_v)
 
@@ -118,6 +115,12 @@ class LinkedBody(BodyDefaults, ABC):
     def pattern(self) -> tuple[np.ndarray, np.ndarray]:
         """Dense pattern: all coordinates of a body couple."""
         return self._indptr, self._indices
+
+    def limits(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """Rows of v, entries of q, ranges (k, 2), rad or m, and links of the joints of one coordinate."""
+        own = [joint for joint in self.joints if joint.name in self._scalar]
+        ranges = np.array([joint.limits for joint in own], dtype=np.float64).reshape(-1, 2)
+        return self._own_rows, self._own_coordinates, ranges, np.array([joint.link for joint in own], dtype=np.int64)
 
     # ---- links
 

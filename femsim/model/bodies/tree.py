@@ -129,12 +129,6 @@ class TreeBody(LinkedBody):
         self._ends = np.zeros(len(self._led))
         self._exact_ranges = self.limits()[2][self._exact]
 
-    def limits(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Rows of v, entries of q, ranges (k, 2), rad or m, and links of the joints of one coordinate."""
-        own = [joint for joint in self.joints if joint.name in self._scalar]
-        ranges = np.array([joint.limits for joint in own], dtype=np.float64).reshape(-1, 2)
-        return self._own_rows, self._own_coordinates, ranges, np.array([joint.link for joint in own], dtype=np.int64)
-
     def driven_rows(self) -> np.ndarray:
         """Rows of v of the joints that follow a motion exactly."""
         return self._led

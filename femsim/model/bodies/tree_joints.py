@@ -113,8 +113,6 @@ class TreeJoint:
         Dry friction.
     max_speed : float, rad/s or m/s
         Speed that a path may not exceed.
-    stop_stiffness : float, N m/rad or N/m
-        Of the spring, implicit in the step, that pushes back from outside its range where the ends of that are no hard limits.
     """
 
     name: str
@@ -126,4 +124,3 @@ class TreeJoint:
     max_effort: float = np.inf
     friction: float = 0.0
     max_speed: float = np.inf
-    stop_stiffness: float = 0.0

@@ -23,25 +23,21 @@ class Motors(NamedTuple):
         Effort that is added, target, its speed, stiffness, damping and limit.
     passive : ndarray, (n_v,)
         Damping of the joints.
-    stop : ndarray, (k, 3)
-        Ends of the range of each, and stiffness of what pushes back from outside of it; 0 where hard limits or nothing do.
     """
 
     row: np.ndarray
     coordinate: np.ndarray
     servo: np.ndarray
     passive: np.ndarray
-    stop: np.ndarray
 
 
 @njit(cache=True)
 def fill_motors(
-    motors: Motors, begin: np.ndarray, q: np.ndarray, v: np.ndarray, implicit: float, force: np.ndarray, damping: np.ndarray
+    motors: Motors, q: np.ndarray, v: np.ndarray, implicit: float, force: np.ndarray, damping: np.ndarray
 ) -> None:
     """Fill force and damping (n_v,) of the joints, so that their effort is ``force - damping v`` about q and v.
 
-    Where a motor is at its limit its effort is that, and has no damping. Stops act on joints that are outside their range at
-    ``begin`` (n_q,), where the step begins.
+    Where a motor is at its limit its effort is that, and has no damping.
     """
     damping[:] = motors.passive
     for k in range(motors.row.shape[0]):
@@ -51,10 +47,6 @@ def fill_motors(
         effort, gain = feed + stiffness * (target - q[motors.coordinate[k]]) + own * (pace - v[r]), stiffness * implicit + own
         if abs(effort) > limit:
             effort, gain = math.copysign(limit, effort), 0.0
-        at, low, high, stop = motors.coordinate[k], motors.stop[k, 0], motors.stop[k, 1], motors.stop[k, 2]
-        if stop > 0.0 and not low <= begin[at] <= high:
-            effort += stop * ((low if begin[at] < low else high) - q[at])
-            gain += stop * implicit
         force[r] = effort + gain * v[r]
         damping[r] += gain
 
@@ -133,7 +125,7 @@ def fill_equations(
     place_links(tree, moved, ends.middle)
     fill_mass(tree, ends.middle, out.M)
     step_rate(tree, ends.middle, ends.first, ends.last, v1 - v0, start.dt, out.rate)
-    fill_motors(motors, start.q, moved, v_hat, start.implicit, out.force, out.damping)
+    fill_motors(motors, moved, v_hat, start.implicit, out.force, out.damping)
     for a in range(n):
         weight = out.M[a, 0] * start.gravity[0] + out.M[a, 1] * start.gravity[1] + out.M[a, 2] * start.gravity[2]
         out.external[a] = weight + out.force[a]
