@@ -193,6 +193,26 @@ def test_power_is_pressure_times_flow_and_energy_never_grows() -> None:
     np.testing.assert_allclose(steps["momentum_x_kgmps"], 0.0, atol=1e-12)
 
 
+@pytest.mark.parametrize("bulk", [1e5, 1e7])
+def test_a_fluid_that_is_pressed_gives_back_what_it_took(bulk: float) -> None:
+    """A hollow box that starts pressed flat swings around what is in it: both keep their energy but for a hundredth.
+
+    By the volume in the middle of steps the fluid did work of twenty times the energy of the box.
+    """
+    scene = fs.Scene("swing", dt=0.002, duration=0.2, gravity=(0, 0, 0), strain_damping=0.0)
+    flat = np.array([1.15, 1.15, 0.7])
+    body = scene.add_soft("body", hollow_box(), RUBBER, start_points=lambda x: x * flat)
+    volume = 1e-6 * float(flat.prod())
+    scene.sensor("fluid", scene.pressurize(body, volume=lambda t: volume, bulk=bulk), kind="chamber")
+    box = scene.body("body")
+    at_first = box.elastic_energy(box.initial_q())
+    run = fs.simulate(scene)
+    own = run.steps["kinetic_energy_J"] + run.steps["elastic_energy_J"]
+    stored = 0.5 * bulk / 1e-6 * (run.chambers["fluid"].volume - volume) ** 2
+    assert run.status == "converged" and stored.max() > 1e-3 * at_first
+    np.testing.assert_allclose(own + stored, at_first, rtol=0.01)
+
+
 def test_a_run_can_be_repeated_and_its_sensors_are_in_the_table(tmp_path: Any) -> None:
     scene = still(hollow_box(), dt=0.01, steps=3)
     scene.pressurize("body", lambda t: 1e3 * t)

@@ -100,12 +100,15 @@ class Chamber(CouplingDefaults):
         self._flat = 3 * k * rows + columns
         self.entries = (rows, columns) if self._target is None else None
 
+    def _volume_at(self, x: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
+        """Volume for positions (k, 3) of the nodes, corners (m, 3, 3) seen from the anchors, and products of these, (m, 3, 3)."""
+        corners = (x - x[self._anchors].mean(axis=0))[self._triangles]
+        across = np.cross(corners[:, [1, 2, 0]], corners[:, [2, 0, 1]])
+        return float(np.einsum("ij,ij->", corners[:, 0], across[:, 0]) / 6.0), corners, across
+
     def _place(self, x: np.ndarray) -> None:
         """Volume and its derivative for positions (k, 3) of the nodes, seen from the anchors."""
-        corners = (x - x[self._anchors].mean(axis=0))[self._triangles]
-        self._corners = corners
-        across = np.cross(corners[:, [1, 2, 0]], corners[:, [2, 0, 1]])
-        self.volume = float(np.einsum("ij,ij->", corners[:, 0], across[:, 0]) / 6.0)
+        self.volume, self._corners, across = self._volume_at(x)
         gradient = np.empty_like(x)
         for axis in range(3):
             gradient[:, axis] = np.bincount(self._triangles.ravel(), across[:, :, axis].ravel() / 6.0, len(x))
@@ -133,19 +136,25 @@ class Chamber(CouplingDefaults):
         return np.stack([np.bincount(self._slot, parts[:, n], count) for n in range(9)], axis=1).ravel()
 
     def prepare(self, q: Sequence[np.ndarray], t: float, v_hat: np.ndarray | None = None) -> None:
-        """Read the positions; ``t`` is the time at the end of the step."""
-        self._place(q[0].reshape(-1, 3)[self.nodes])
-        self._known_flow = 0.0 if v_hat is None else float(self.gradient @ v_hat)
+        """Read the positions; the fluid is pressed as by the mean of both ends of an energy-momentum step, so it keeps energy."""
+        x = q[0].reshape(-1, 3)[self.nodes]
+        self._place(x)
+        self._known_flow, mean = 0.0, self.volume
+        if v_hat is None:
+            self._first = self.volume
+        else:
+            self._known_flow = float(self.gradient @ v_hat)
+            if self._settings.conserving and self._target is not None:
+                mean = 0.5 * (self._first + self._volume_at(_end_of_step(x, v_hat, self._settings))[0])
         if self._target is not None:
-            self._now = self._stiffness * (_finite(self.name, "volume", self._target(t), t, "m^3") - self.volume)
+            self._now = self._stiffness * (_finite(self.name, "volume", self._target(t), t, "m^3") - mean)
         else:
             assert self._pressure is not None
             self._now = _finite(self.name, "pressure", self._pressure(t), t, "Pa")
 
     def assemble(self, settings: StepSettings, block: np.ndarray, b: np.ndarray) -> None:
         """Fill the follower stiffness, that of the fluid, and the force."""
-        implicit = settings.theta * settings.dt
-        self._implicit = implicit
+        self._settings, implicit = settings, settings.theta * settings.dt
         values = implicit * self.stiffness(self._now)
         if self.entries is None:
             np.multiply.outer(self.gradient, implicit * self._stiffness * self.gradient, out=block)
@@ -161,7 +170,8 @@ class Chamber(CouplingDefaults):
     def accept(self, v_hat: np.ndarray) -> None:
         """Take the pressure of the step and its power."""
         flow = float(self.gradient @ v_hat)
-        self.pressure = self._now - self._implicit * self._stiffness * (flow - self._known_flow)
+        implicit = self._settings.theta * self._settings.dt
+        self.pressure = self._now - implicit * self._stiffness * (flow - self._known_flow)
         self.power = self.pressure * flow
 
     def settle(self, q: Sequence[np.ndarray]) -> None:
@@ -188,6 +198,9 @@ class Tendon(CouplingDefaults):
     Its length L is the sum of the distances of successive points, its force -T dL/dx, without net force or moment on the body.
     A gains theta dt T d2L/dx2, which is positive semi-definite since each segment only turns, and for an elastic cable its
     stiffness theta dt k (dL/dx)(dL/dx)^T: all of the derivative of the force.
+
+    In an energy-momentum step dL/dx is such that its product with the way of the nodes is the change of L, and T that change of
+    the energy k/2 <L - free>^2 over it: a cable that becomes slack or taut gives back what it took, at any step.
 
     Parameters
     ----------
@@ -242,22 +255,29 @@ class Tendon(CouplingDefaults):
         self._stiffness = stiffness if pull is not None else 0.0
         self.force = 0.0
 
-    def _place(self, x: np.ndarray) -> None:
-        """Length and directions for positions (k, 3) of the nodes."""
+    def _place(self, x: np.ndarray, end: np.ndarray | None = None) -> None:
+        """Length and directions for positions (k, 3) of the nodes; with those at the ``end`` of the step that of its middle."""
         along = self._segments @ x
         self._lengths = np.linalg.norm(along, axis=1)
-        self._directions = along / self._lengths[:, None]
         self.length = float(self._lengths.sum())
+        if end is None:
+            self._first, self._last = self._lengths, self._lengths
+        else:
+            self._last = np.linalg.norm(self._segments @ end, axis=1)
+            self._lengths = 0.5 * (self._first + self._last)
+        self._directions = along / self._lengths[:, None]
         self.gradient = (self._segments.T @ self._directions).ravel()
 
     def prepare(self, q: Sequence[np.ndarray], t: float, v_hat: np.ndarray | None = None) -> None:
-        """Read the positions; ``t`` is the time at the end of the step."""
-        self._place(q[0].reshape(-1, 3)[self.nodes])
+        """Read the positions; ``t`` is the time of the forces."""
+        x = q[0].reshape(-1, 3)[self.nodes]
+        conserving = v_hat is not None and self._settings.conserving
+        self._place(x, _end_of_step(x, v_hat, self._settings) if v_hat is not None and conserving else None)
         self._known_rate = 0.0 if v_hat is None else float(self.gradient @ v_hat)
         if self._pull is not None:
             free = self._rest_length - _finite(self.name, "pull", self._pull(t), t, "m")
-            self._now = max(self._stiffness * (self.length - free), 0.0)
-            self._slope = self._stiffness if self._now > 0.0 else 0.0
+            first, last = (float(lengths.sum()) - free for lengths in (self._first, self._last))
+            self._now, self._slope = elastic_tension(self._stiffness, first, last)
         else:
             assert self._given_force is not None
             self._now, self._slope = _finite(self.name, "force", self._given_force(t), t, "N"), 0.0
@@ -266,11 +286,10 @@ class Tendon(CouplingDefaults):
 
     def assemble(self, settings: StepSettings, block: np.ndarray, b: np.ndarray) -> None:
         """Fill the derivative of the force, and the force."""
-        self._implicit = settings.theta * settings.dt
-        d, m = self._directions, len(b)
+        self._settings, d, m = settings, self._directions, len(b)
         across = (np.eye(3) - d[:, :, None] * d[:, None, :]) * (self._now / self._lengths)[:, None, None]
         turning = np.einsum("si,sab,sj->iajb", self._segments, across, self._segments, optimize=True).reshape(m, m)
-        np.multiply(self._implicit, turning + self._slope * np.outer(self.gradient, self.gradient), out=block)
+        np.multiply(settings.theta * settings.dt, turning + self._slope * np.outer(self.gradient, self.gradient), out=block)
         np.multiply(-self._now, self.gradient, out=b)
 
     def exerted(self) -> np.ndarray:
@@ -280,7 +299,8 @@ class Tendon(CouplingDefaults):
     def accept(self, v_hat: np.ndarray) -> None:
         """Take the tension of the step and its power."""
         rate = float(self.gradient @ v_hat)
-        self.force = self._now + self._implicit * self._slope * (rate - self._known_rate)
+        implicit = self._settings.theta * self._settings.dt
+        self.force = self._now + implicit * self._slope * (rate - self._known_rate)
         self.power = -self.force * rate
 
     def settle(self, q: Sequence[np.ndarray]) -> None:
@@ -299,6 +319,23 @@ class Tendon(CouplingDefaults):
         """Answer that these acted."""
         super().take_acted(acted)
         self.force = float(acted["force"][0])
+
+
+def elastic_tension(stiffness: float, first: float, last: float) -> tuple[float, float]:
+    """Tension of an elastic cable, N, that is longer than free by so much (m) at two ends of a step; its slope, N/m.
+
+    The change of k/2 <d>^2 over that of the length, <d> = max(d, 0); the slope is that by the mean of both.
+    """
+    pulled, change = (max(first, 0.0), max(last, 0.0)), last - first
+    if first * last >= 0.0:  # on one side all the way
+        return 0.5 * stiffness * sum(pulled), stiffness * (max(first, last) > 0.0)
+    tension = 0.5 * stiffness * (pulled[1] ** 2 - pulled[0] ** 2) / change
+    return tension, 2.0 * (stiffness * pulled[1] - tension) / change
+
+
+def _end_of_step(x: np.ndarray, v_hat: np.ndarray, settings: StepSettings) -> np.ndarray:
+    """Positions (k, 3), m, at the end of a step that is at x after theta dt, with the velocity v_hat (3 k,)."""
+    return np.asarray(x + (1.0 - settings.theta) * settings.dt * v_hat.reshape(-1, 3))
 
 
 def route(body: Tetrahedra, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -32,9 +32,7 @@ class Motors(NamedTuple):
 
 
 @njit(cache=True)
-def fill_motors(
-    motors: Motors, q: np.ndarray, v: np.ndarray, implicit: float, force: np.ndarray, damping: np.ndarray
-) -> None:
+def fill_motors(motors: Motors, q: np.ndarray, v: np.ndarray, implicit: float, force: np.ndarray, damping: np.ndarray) -> None:
     """Fill force and damping (n_v,) of the joints, so that their effort is ``force - damping v`` about q and v.
 
     Where a motor is at its limit its effort is that, and has no damping.
