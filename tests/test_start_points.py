@@ -1,95 +1,89 @@
-"""Soft bodies that start strained: where their nodes are, what energy they have, and that they go on from there."""
+"""Bodies that start deformed: what is joined to them, runs through them or fills them does so where they start."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
-from numpy.typing import NDArray
+from hollow_boxes import hollow_box
 
 import femsim as fs
 
-Points = NDArray[np.float64]
-RUBBER = fs.Elastic(2e5, 0.3, 1000.0, name="rubber")
-SIZE, STRETCH = (0.04, 0.02, 0.02), 0.05
+RUBBER = fs.Elastic(1e5, 0.3, 1000.0)
+#: Stretched by a fifth along x, and elsewhere.
+APART = np.array([0.3, 0.0, 0.0])
 
 
-def stretched(points: Points) -> Points:
-    return points * (1.0 + STRETCH, 1.0, 1.0)
+def placed(x: float, y: float, z: float) -> np.ndarray:
+    """Point of the body at the start by where it is in a body around the origin, stretched."""
+    return APART + np.array([x, y, z])
 
 
-def bar(start_points: Callable[[Points], Points] | None, **options: object) -> fs.Scene:
-    scene = fs.Scene("bar", dt=2e-4, duration=0.008, theta=0.5, gravity=(0.0, 0.0, 0.0))
-    material = options.pop("material", RUBBER)
-    mesh = fs.box_tets(SIZE, (2, 1, 1))
-    scene.add_soft("bar", mesh, material, start_points=start_points, **options)  # type: ignore[arg-type]
-    scene.sensor("end", "bar", kind="marker", at=(0.5 * SIZE[0], 0.0, 0.0))
+def stretched(points: np.ndarray) -> np.ndarray:
+    return points * [1.2, 1.0, 1.0] + APART
+
+
+def scene_of(mesh: fs.TetMesh | None = None, fixed: bool = False) -> fs.Scene:
+    """A cube of 40 mm, its ends 24 mm from its middle at the start."""
+    scene = fs.Scene("start", dt=0.001, duration=0.003, gravity=(0, 0, 0))
+    everywhere = (lambda x: np.ones(len(x), dtype=bool)) if fixed else None
+    scene.add_soft("b", mesh or fs.box_tets((0.04,) * 3, 4), RUBBER, start_points=stretched, fixed=everywhere)
     return scene
 
 
-@pytest.mark.parametrize("element", ["linear", "quadratic"])
-def test_the_start_has_the_energy_of_its_strain(element: str) -> None:
-    """Uniaxial strain e: (lambda/2 + mu) e^2 by volume; at rest it has none, and the rest shape stays what it was."""
-    body = bar(stretched, element=element).body("bar")
-    modulus = 0.5 * RUBBER.lame_lambda + RUBBER.lame_mu
-    assert body.elastic_energy(body.initial_q()) == pytest.approx(modulus * STRETCH**2 * np.prod(SIZE), rel=1e-9)
-    at_rest = bar(None, element=element).body("bar")
-    assert at_rest.elastic_energy(at_rest.initial_q()) < 1e-20
-    rest = at_rest.initial_q().reshape(-1, 3)
-    np.testing.assert_array_equal(body.rest, rest)  # type: ignore[attr-defined]
-    np.testing.assert_allclose(body.initial_q().reshape(-1, 3), stretched(rest), atol=1e-15)
+@pytest.mark.parametrize("kind", ["hold", "weld", "glued plate"])
+def test_ends_stay_where_they_start(kind: str) -> None:
+    """A weld held the shape at rest: both ends jumped by 4 mm in the first step."""
+    scene = scene_of()
+    for side in (1.0, -1.0):
+        end = APART[0] + side * 0.024
+
+        def of_end(x: np.ndarray, end: float = end) -> np.ndarray:
+            return np.abs(x[:, 0] - end) < 1e-4
+
+        if kind == "hold":
+            scene.hold("b", of_end, lambda t: ((0, 0, 0), (0, 0, 0)))
+        elif kind == "weld":
+            scene.join("b", "world", at=(end, 0, 0), where=of_end)
+        else:
+            place = placed(side * 0.0261, 0.0, 0.0)
+            plate = scene.add_rigid(f"plate{int(side > 0)}", fs.Box((0.002, 0.03, 0.03)), mass=1.0, position=place)
+            scene.drive(plate, lambda t: ((0, 0, 0), (0, 0, 0)))
+            scene.join("b", plate, at=(end, 0, 0), where=of_end)
+    scene.sensor("end", "b", kind="marker", at=(0.02, 0.01, 0.01))
+    run = fs.simulate(scene)
+    assert run.status == "converged"
+    np.testing.assert_allclose(run.markers["end"].position, [placed(0.024, 0.01, 0.01)] * 3, atol=1e-9)
 
 
-def test_it_swings_about_rest_and_keeps_its_energy() -> None:
-    """Let go, the bar shortens beyond rest and comes back; markers are glued at rest and move from the start on."""
-    run = fs.simulate(bar(stretched))
-    end = run.markers["end"].position[:, 0] / (0.5 * SIZE[0]) - 1.0
-    assert end[0] == pytest.approx(STRETCH, rel=0.3) and end.min() < -0.5 * STRETCH
-    energy = run.steps["kinetic_energy_J"] + run.steps["elastic_energy_J"]
-    full = (0.5 * RUBBER.lame_lambda + RUBBER.lame_mu) * STRETCH**2 * np.prod(SIZE)
-    np.testing.assert_allclose(energy, full, rtol=0.02)
+def test_a_ball_and_the_end_of_a_rod_are_on_the_surface_at_the_start() -> None:
+    scene = scene_of(fixed=True)
+    start = placed(0.024, 0.0, 0.0)
+    line = start + np.linspace(0.0, 0.04, 5)[:, None] * [1.0, 0.0, 0.0]
+    hose = fs.Elastic(1e7, 0.4, 1100.0)
+    rod = scene.add_rod("rod", line, fs.circular_section(0.002), hose, start=fs.RodEnd("clamped", on="b"))
+    scene.sensor("rod", rod, kind="start")
+    above = placed(0.024, 0.0, 0.05)
+    weight = scene.add_rigid("weight", fs.Sphere(0.005), mass=0.1, position=above)
+    scene.join("b", weight, "ball", at=tuple(placed(0.0, 0.0, 0.02)))
+    scene.sensor("ball", "weight", kind="marker")
+    run = fs.simulate(scene)
+    assert run.status == "converged"
+    np.testing.assert_allclose(run.sensors["rod"].force, 0.0, atol=1e-9)
+    np.testing.assert_allclose(run.markers["ball"].position, [above] * 3, atol=1e-9)
 
 
-def test_prony_terms_are_relaxed_at_the_start() -> None:
-    """As after a long hold: the branches have no stress at the start, only what happens after it strains them."""
-    viscous = RUBBER.replace(prony=((0.5, 0.1),))
-    elastic_body, body = (bar(stretched, material=m).body("bar") for m in (RUBBER, viscous))
-    assert body.elastic_energy(body.initial_q()) == pytest.approx(
-        elastic_body.elastic_energy(elastic_body.initial_q()), rel=1e-12
-    )
-    still = fs.simulate(bar(None, material=viscous))
-    np.testing.assert_allclose(still.markers["end"].position[:, 0], 0.5 * SIZE[0], rtol=1e-12)
+def test_a_tendon_runs_through_points_at_the_start_without_tension() -> None:
+    scene = scene_of(fixed=True)
+    route = [placed(-0.024, 0.02, 0.02), placed(0.0, 0.02, 0.02), placed(0.024, 0.02, 0.02)]
+    scene.sensor("cable", scene.add_tendon("b", route, pull=lambda t: 0.001, stiffness=1000.0), kind="tendon")
+    run = fs.simulate(scene)
+    np.testing.assert_allclose(run.tendons["cable"].length, 0.048, rtol=1e-12)
+    np.testing.assert_allclose(run.tendons["cable"].force, 1.0, rtol=1e-9)
 
 
-def test_turning_is_about_the_centre_where_it_starts() -> None:
-    omega = np.array([0.0, 0.0, 3.0])
-
-    def moved(points: Points) -> Points:
-        return np.array((0.1, 0.2, 0.3)) + stretched(points)
-
-    body = bar(moved, angular_velocity=omega).body("bar")
-    q, v = body.initial_q(), body.initial_v()
-    np.testing.assert_allclose(body.momentum(q, v), 0.0, atol=1e-15)
-    arm = q.reshape(-1, 3) - body.centre_of_mass(q)
-    np.testing.assert_allclose(v.reshape(-1, 3), np.cross(omega, arm), atol=1e-15)
-
-
-@pytest.mark.parametrize(
-    ("start_points", "words"),
-    [
-        (lambda points: points[:-1], r"start_points of bar gave shape \(11, 3\); allowed are \(12, 3\) finite numbers of m"),
-        (lambda points: points * np.nan, "start_points of bar gave shape"),
-        (lambda points: points * (1.0, 1.0, -1.0), r"start_points of bar turns \d+ of \d+ tetrahedra inside out; deform it less"),
-    ],
-)
-def test_wrong_starts_are_refused(start_points: Callable[[Points], Points], words: str) -> None:
-    with pytest.raises(fs.InputError, match=words):
-        bar(start_points)
-
-
-@pytest.mark.parametrize("option", ["start_points", "added_mass"])
-def test_what_is_no_function_of_the_points_is_refused(option: str) -> None:
-    mesh = fs.box_tets((0.02,) * 3, (1, 1, 1))
-    with pytest.raises(fs.InputError, match=f"{option} of cube is ndarray; give a function of the points"):
-        fs.Scene("x", theta=1.0).add_soft("cube", mesh, fs.Elastic(1e5, 0.3, 1000.0), **{option: mesh.points})  # type: ignore[arg-type]
+def test_a_chamber_is_chosen_by_its_nodes_at_the_start() -> None:
+    scene = scene_of(hollow_box(), fixed=True)
+    inside = scene.pressurize("b", lambda t: 100.0, where=lambda x: (np.abs(x - APART) < 0.0099).all(axis=1))
+    scene.sensor("air", inside, kind="chamber")
+    run = fs.simulate(scene)
+    np.testing.assert_allclose(run.chambers["air"].volume, 1.2e-6, rtol=1e-9)

@@ -38,8 +38,8 @@ _RUNAWAY = 1e6
 #: Proximal problems before the rest is left to sweeps, and sweeps after one that failed.
 _PROXIMAL_POINTS, _RESCUE_SWEEPS = 60, 10
 #: Where an answer is good enough, a search ends whose residual does not fall to this part of itself in so many proximal points,
-#: or in a batch of sweeps after them; within this many times the tolerance, where rounding mostly is what is left, in fewer points
-#: or in one batch of sweeps.
+#: or in a batch of sweeps after them. Within so many times the tolerance, where what is left is mostly rounding, it ends after
+#: fewer points, or after one batch.
 _GAIN, _LINGERING, _CLOSE, _LINGERING_CLOSE = 0.5, 15, 100.0, 3
 
 

@@ -213,11 +213,11 @@ class Tendon(CouplingDefaults):
     weights : ndarray, (n, 4)
         Their weights; they sum up to 1.
     rest : ndarray, (m, 3), m
-        Nodes of the body at rest.
+        Nodes of the body where the cable is put in, without tension.
     force : callable, optional
         ``force(t) -> N``, not negative.
     pull : callable, optional
-        ``pull(t) -> m`` by which the free cable is shorter than at rest; where that leaves it slack, T is 0.
+        ``pull(t) -> m`` by which the free cable is shorter than there; where that leaves it slack, T is 0.
     stiffness : float, N/m
         Force per elongation of the cable, with ``pull``.
 
@@ -344,7 +344,7 @@ def route(body: Tetrahedra, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]
     Parameters
     ----------
     body : Tetrahedra
-        The body, at rest.
+        The body, where it starts.
     points : ndarray, (n, 3), m, or (n,) of int
         Points in the order of the tendon, or nodes.
 
@@ -394,7 +394,7 @@ def find_chamber(body: Tetrahedra, where: Callable[[np.ndarray], np.ndarray] | i
     Parameters
     ----------
     body : Tetrahedra
-        The body.
+        The body, where it starts.
     where : callable, int, (k, 3) array of int or None
         ``where(points (n, 3) m) -> (n,) bool`` holds for all nodes of the chamber and of no other; a number of the chamber, by
         volume from the largest; triangles of node numbers; or None for the only one.

@@ -66,12 +66,22 @@ class Tetrahedra(Protocol):
     name : str
         Name in messages.
     rest : ndarray, (n, 3), m
-        Nodes at rest, where they start.
+        Nodes at rest.
     tets : ndarray of int, (m, 4)
         Their corners.
     n_nodes : int
         Number of nodes.
     """
+
+    name: str
+    rest: np.ndarray
+    tets: np.ndarray
+    n_nodes: int
+
+
+@dataclass(frozen=True)
+class Placed:
+    """Tetrahedra of a body with its nodes in another place than at rest, e.g. where they start."""
 
     name: str
     rest: np.ndarray
@@ -218,7 +228,7 @@ class RodFrame:
 
 
 class Pointed(Protocol):
-    """What has nodes that start at ``rest``, (n, 3), m."""
+    """What has nodes at ``rest``, (n, 3), m."""
 
     @property
     def rest(self) -> np.ndarray:

@@ -80,7 +80,8 @@ class BodyCalls(SceneContents):
             ``added_mass(points (n, 3) m) -> (n,) kg`` on the nodes, e.g. a hung weight: inertia and weight without stiffness.
         start_points : callable, optional
             ``start_points(points (n, 3) m) -> (n, 3) m``: where the nodes start, if not at rest, e.g. as a hand holds it. Places
-            that ``fixed``, ``added_mass`` and markers are given are those at rest. Prony terms start relaxed there.
+            that ``fixed``, ``added_mass`` and markers are given are those at rest, all others those at the start. Prony terms
+            start relaxed there.
         self_contact : bool
             Whether it may have contact with itself, as a folded mat has. Off by default, since it costs detection.
 

@@ -284,7 +284,7 @@ def pressurize(
     index, body = _actuated(scene, "pressurize", what)
     name = _actuator_name(scene, body.name, "chamber", name)
     _check_one_function(f"pressurize {name}", functions)
-    triangles = find_chamber(body, where)
+    triangles = find_chamber(_at_start(scene, index), where)
     bulk = positive(f"bulk of {name}", bulk, "Pa")
     units = {"pressure": ("pressure above that outside", "Pa"), "volume": ("volume of pumped fluid", "m^3")}
     scene.couplings.append(Chamber(name, body, index, triangles, bulk=bulk, **_commands(scene, name, functions, units)))
@@ -307,11 +307,12 @@ def add_tendon(
         path = np.asarray(points)
     except ValueError:
         raise InputError(f"add_tendon {name}: points are no array; allowed are (n, 3) numbers in m, or nodes.") from None
-    nodes, weights = route(body, path)
+    started = _at_start(scene, index)
+    nodes, weights = route(started, path)
     stiffness = positive(f"stiffness of {name}", stiffness, "N/m")
     units = {"force": ("tension, not negative", "N"), "pull": ("length of cable taken in", "m")}
     taken = _commands(scene, name, functions, units)
-    scene.couplings.append(Tendon(name, index, nodes, weights, body.rest, stiffness=stiffness, **taken))
+    scene.couplings.append(Tendon(name, index, nodes, weights, started.rest, stiffness=stiffness, **taken))
     return Handle(name, (name,))
 
 
@@ -322,6 +323,13 @@ def _actuated(scene: SceneContents, call: str, what: Handle | str) -> tuple[int,
     if tetrahedra is None:
         raise InputError(f"{call}: {body.name!r} is no soft body; name one of add_soft.")
     return scene.bodies.index(body), tetrahedra
+
+
+def _at_start(scene: SceneContents, index: int) -> Tetrahedra:
+    """Tetrahedra of a soft body where its nodes start."""
+    started = scene.bodies[index].tetrahedra_at_start()
+    assert started is not None
+    return started
 
 
 def _actuator_name(scene: SceneContents, body: str, kind: str, name: str | None) -> str:

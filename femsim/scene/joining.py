@@ -131,7 +131,7 @@ def _glue(
 ) -> Glue:
     """Glue nodes of a soft body."""
     body = scene.bodies[scene.parts[parts[0]].body]
-    tets = body.tetrahedra()
+    tets = body.tetrahedra_at_start()
     assert tets is not None
     if where is None:
         raise InputError(f"{what}: a soft body is glued by nodes; say which by where, a function of its points (n, 3) m.")
@@ -152,7 +152,7 @@ def _carried(scene: SceneContents, part: int, pose: np.ndarray) -> HoldFrame | N
 
 def _reach(scene: SceneContents, part: int, pose: np.ndarray) -> float:
     """Radius, m, of the patch of a soft body that carries a frame: a tenth of its size."""
-    tets = scene.bodies[scene.parts[part].body].tetrahedra()
+    tets = scene.bodies[scene.parts[part].body].tetrahedra_at_start()
     return 0.0 if tets is None else 0.1 * float(np.ptp(tets.rest, axis=0).max())
 
 

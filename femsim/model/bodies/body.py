@@ -399,6 +399,10 @@ class Body(Protocol):
         """Its tetrahedra, which chambers and tendons act on; None without any."""
         ...
 
+    def tetrahedra_at_start(self) -> Tetrahedra | None:
+        """Return them with the nodes where they start."""
+        ...
+
     def pressed_surface(self) -> PressedSurface | None:
         """Its surface, for contact area and pressure; None without one."""
         ...

@@ -183,6 +183,10 @@ class OutputDefaults:
         """No tetrahedra."""
         return None
 
+    def tetrahedra_at_start(self) -> Tetrahedra | None:
+        """No tetrahedra."""
+        return None
+
     def pressed_surface(self) -> PressedSurface | None:
         """No surface with an area."""
         return None

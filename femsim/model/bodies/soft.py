@@ -23,7 +23,7 @@ from femsim.model.bodies.node_kernels import node_rotations
 from femsim.model.bodies.outputs import Drawing, DrawnFrame, Marker, describe_elastic, point_fields
 from femsim.model.bodies.soft_output import PressedSurface
 from femsim.model.bodies.viscous import Branches
-from femsim.model.frames import PatchFrame, surface_patch
+from femsim.model.frames import PatchFrame, Placed, surface_patch
 from femsim.model.parts import Part
 from materials import Elastic
 from meshes.quadratic import EDGES
@@ -519,6 +519,10 @@ class SoftBody(BodyDefaults, ABC):
         """Its own nodes and tetrahedra."""
         return self
 
+    def tetrahedra_at_start(self) -> Placed:
+        """Return them with the nodes where they start."""
+        return Placed(self.name, self._start, self.tets, self.n_nodes)
+
     @cached_property
     def _surface(self) -> PressedSurface:
         middles = None
@@ -581,10 +585,11 @@ class SoftBody(BodyDefaults, ABC):
         return {"material": describe_elastic(self.elastic)}
 
     def surface_distance(self, points: np.ndarray) -> np.ndarray:
-        """Distance to the closest triangle of its surface at rest."""
-        return np.array([surface_patch(self, point, 0.0)[2] for point in points])
+        """Distance to the closest triangle of its surface at the start."""
+        return np.array([surface_patch(self.tetrahedra_at_start(), point, 0.0)[2] for point in points])
 
     def hold_frame(self, link: int, pose: np.ndarray, radius: float) -> PatchFrame:
         """Frame spread over the surface nodes within the radius."""
-        nodes, weights, _ = surface_patch(self, pose[:3], radius)
-        return PatchFrame(self, nodes, weights, pose)
+        started = self.tetrahedra_at_start()
+        nodes, weights, _ = surface_patch(started, pose[:3], radius)
+        return PatchFrame(started, nodes, weights, pose)
