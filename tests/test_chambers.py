@@ -213,6 +213,25 @@ def test_a_fluid_that_is_pressed_gives_back_what_it_took(bulk: float) -> None:
     np.testing.assert_allclose(own + stored, at_first, rtol=0.01)
 
 
+@pytest.mark.parametrize("self_contact", [False, True])
+def test_a_chamber_whose_walls_pass_through_each_other_is_wrong(self_contact: bool) -> None:
+    """A suction cup that is too soft: its ceiling went 12 mm through its floor, and the run was good."""
+    scene = fs.Scene("suction", dt=0.01, duration=0.4, gravity=(0, 0, 0), theta=1.0)
+    mesh = fs.box_tets((0.04, 0.04, 0.02), (8, 8, 4))
+    middle = mesh.points[mesh.tets].mean(axis=1)
+    hollow = without(mesh, (np.abs(middle) < [0.015, 0.015, 0.005]).all(axis=1))
+    soft = fs.Elastic(1e5, 0.4, 1000.0)
+    cup = scene.add_soft("cup", hollow, soft, fixed=lambda x: x[:, 2] < -0.0099, self_contact=self_contact)
+    scene.sensor("air", scene.pressurize(cup, fs.Profile([0.0, 0.3], [0.0, -2e4])), kind="chamber")
+    run = fs.simulate(scene)
+    reasons = [reason["sentence"] for reason in run.info["health"]["reasons"] if reason["kind"] == "collapsed"]
+    if self_contact:
+        assert run.chambers["air"].volume.min() > 0.0 and not reasons
+        return
+    assert run.info["health"]["verdict"] == "wrong" and run.chambers["air"].volume.min() < 0.0
+    assert "the walls of cup.chamber1 passed through each other" in reasons[0] and "self_contact=True" in reasons[0]
+
+
 def test_a_run_can_be_repeated_and_its_sensors_are_in_the_table(tmp_path: Any) -> None:
     scene = still(hollow_box(), dt=0.01, steps=3)
     scene.pressurize("body", lambda t: 1e3 * t)

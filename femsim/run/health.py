@@ -71,6 +71,7 @@ class HealthWatch:
         self._look_at_energy(report, when)
         self._depths(report, when)
         self._elements(report, when)
+        self._chambers(when)
         self._equations(report, when)
         self._moves(report, when)
         self._effort(report, when)
@@ -215,6 +216,16 @@ class HealthWatch:
                 "inverted", [body.name], float(steps), self._bounds.inverted, when,
                 f"{inverted} elements of {body.name} are inverted, for {steps} steps in a row (first {first}){actors}",
                 "Pull, press or drive it less, take stiffer or finer elements, or a smaller dt.",
+            )  # fmt: skip
+
+    def _chambers(self, when: When) -> None:
+        for coupling in self._stepper.system.couplings:
+            if coupling.kind != "chamber" or coupling.reading()[1] > 0.0:
+                continue
+            self.findings.judge(
+                "collapsed", [coupling.name], 1.0, (0.0, 0.0), when,
+                f"the walls of {coupling.name} passed through each other: its volume is {coupling.reading()[1]:.3g} m^3",
+                "Give its body self_contact=True, or less suction.",
             )  # fmt: skip
 
     def _equations(self, report: StepReport, when: When) -> None:

@@ -13,7 +13,10 @@ Verdict = Literal["good", "doubtful", "wrong"]
 #: From good to bad.
 VERDICTS: tuple[Verdict, ...] = ("good", "doubtful", "wrong")
 #: What tells most about the cause comes first.
-_FIRST = ("failed", "infeasible", "led_overlap", "left_stop", "energy_stop", "inverted", "energy", "penetration", "between_nodes")
+_FIRST = (
+    "failed", "infeasible", "led_overlap", "left_stop", "energy_stop", "collapsed", "inverted", "energy", "penetration",
+    "between_nodes",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -36,7 +39,7 @@ class Reason:
     verdict : {"doubtful", "wrong"}
         What it makes of the run.
     kind : str
-        The bound, a field of :class:`femsim.scene.health_bounds.HealthBounds`, or "infeasible".
+        The bound, a field of :class:`femsim.scene.health_bounds.HealthBounds`, or "infeasible", "failed", "collapsed".
     bodies : list of str
         Names of the parts, bodies or actuators that it is about.
     value, bound : float

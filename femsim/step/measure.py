@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from contact.compiled import Fixed
 from contact.metrics import norm
 from contact.metrics_kernels import NET_FRACTION, NOISE_FRACTION, TINY
 from femsim.base.wrenches import move_wrench
-from femsim.model.bodies.body import BodyStep
+from femsim.model.bodies.body import BodyStep, StepSettings
 from femsim.model.holds import held_wrench
 from femsim.scene.scene import Scene
 from femsim.step.contacts import ContactForces
@@ -27,6 +29,7 @@ _sum_on_bodies = Fixed(sum_on_bodies)
 def measure(
     scene: Scene,
     system: System,
+    settings: StepSettings,
     solved: Solved,
     end: EndVelocity,
     forces: ContactForces,
@@ -44,6 +47,8 @@ def measure(
         What is simulated.
     system : System
         As the step assembled it.
+    settings : StepSettings
+        Settings of the step.
     solved : Solved
         The last contact problem of the step, its answer and the nonlinear residual.
     end : EndVelocity
@@ -98,7 +103,8 @@ def measure(
         potential -= body.mass * float(scene.gravity @ body.centre_of_mass(new.q[q]))
         inverted += body.inverted_elements
     mount |= dict(driven for coupling in system.couplings if (driven := coupling.mounted()) is not None)
-    _add_holds(mount, scene, system, old, reaction)
+    if scene.holds:
+        _add_holds(mount, scene, system, replace(old, q=old.q + settings.theta * (new.q - old.q)), reaction)
     return StepReport(
         old.step + 1, new.t, solution, measured(problem, solution), forces, max_penetration,
         float(slip.max(initial=0.0)), kinetic, elastic, work, momentum, balance, mount, inverted, potential, friction_loss,
@@ -119,17 +125,20 @@ def _on_bodies(owner: np.ndarray, forces: ContactForces, bodies: int) -> tuple[n
     return force, size
 
 
-def _add_holds(mount: dict[str, np.ndarray], scene: Scene, system: System, old: State, reaction: np.ndarray) -> None:
-    """Add the wrenches on held nodes to those of drives; a body that holds nodes bears theirs too."""
+def _add_holds(mount: dict[str, np.ndarray], scene: Scene, system: System, acted: State, reaction: np.ndarray) -> None:
+    """Add the wrenches on held nodes to those of drives; a body that holds nodes bears theirs too.
+
+    Of the coordinates where forces ``acted`` only positions are read, which are linear in the step.
+    """
     for hold in scene.holds:
-        points = held_points(system, hold, old)
+        points = held_points(system, hold, acted)
         forces = np.zeros_like(points)
         if not hold.gives_way:
             forces = reaction[system.v_slices[hold.body].start + hold.rows].reshape(-1, 3)
             mount[hold.name] = held_wrench(points, forces, points.mean(axis=0))
         if hold.leader < 0:
             continue
-        leader, place = system.bodies[hold.leader].name, old.q[system.q_slices[hold.leader]][:3]
+        leader, place = system.bodies[hold.leader].name, acted.q[system.q_slices[hold.leader]][:3]
         there = held_wrench(points, forces, place)
         if hold.gives_way:
             own = mount[hold.name]

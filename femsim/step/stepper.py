@@ -158,7 +158,9 @@ class Stepper:
         with self.timed("measure"):
             overlaps = contacts.overlapping(new, arrived, ended.rows)
             penetration = max(0.0, -float(overlaps[1].min(initial=0.0)))
-            report = measure(self.scene, system, solved, end, forces, state, new, penetration, self.newton.still, contacts.owner)
+            report = measure(
+                self.scene, system, settings, solved, end, forces, state, new, penetration, self.newton.still, contacts.owner
+            )
             report.elastic_energy += soft_pairs.energy_of(rows, solution.lam)
             beyond = soft_pairs.beyond(
                 contacts.rules.softness, self.vital_signs.sizes.part, overlaps, forces.contacts, solution.lam
