@@ -814,9 +814,9 @@ MUTANTS = (
         "test_rod_momentum.py::test_a_box_that_flies_and_turns_gains_nothing_by_what_the_solver_leaves",
     ),
     Mutant(
-        "physics", "the soft stop of a finger pushes on", "femsim/model/bodies/tree_step_kernels.py",
-        "effort += stop * ((low if", "effort -= stop * ((low if",
-        "test_articulated.py",
+        "physics", "a cable becomes slack by its length in the middle of the step", "femsim/model/actuators.py",
+        "conserving = v_hat is not None and self._settings.conserving", "conserving = False",
+        "test_tendons.py::test_a_cable_that_becomes_slack_and_taut_gives_back_what_it_took",
     ),
     Mutant(
         "physics", "a cone is as steep as its base is wide", "contact/frustum_kernels.py",
