@@ -79,7 +79,7 @@ class Tetrahedra(Protocol):
     n_nodes: int
 
 
-@dataclass(frozen=True)
+@dataclass
 class Placed:
     """Tetrahedra of a body with its nodes in another place than at rest, e.g. where they start."""
 

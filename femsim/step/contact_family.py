@@ -160,7 +160,7 @@ class Family(Protocol):
         ...
 
     def on_same_features(self, rows: FamilyRows, there: State, placed: Placed, given: Given) -> FamilyRows:
-        """Rows of contacts as in :meth:`moved`, not found again but where they were on the bodies; the same where none deform."""
+        """Rows of contacts as in :meth:`moved`, not found again but where they were on the bodies."""
         ...
 
     def accept(self, rows: FamilyRows, lam: np.ndarray, sums: Sums) -> np.ndarray:

@@ -260,34 +260,51 @@ class PointFamily:
 
     def moved(self, rows: FamilyRows, there: State, placed: Placed, given: Given, *, middle: bool) -> FamilyRows:
         """Rows of the same contacts where the bodies are in another state; the force acts on both sides at one place."""
+        points = self._place_points(there, placed)
+        now = self._find(points, placed, rows.found.margin)
+        every = None if middle else (now.point.copy(), now.shape.copy(), now.gap.copy())
+        return self._led(rows, points, placed, given, now, self._found_again(rows.key, now), every)
+
+    def on_same_features(self, rows: FamilyRows, there: State, placed: Placed, given: Given) -> FamilyRows:
+        """Rows whose frames turn with the part of the shape and whose places move with the point, none of them found again."""
+        c: PointContacts = rows.found.contacts
+        return self._led(rows, self._place_points(there, placed), placed, given, c, np.full(len(rows.keep), -1), None)
+
+    def _led(
+        self,
+        rows: FamilyRows,
+        points: np.ndarray,
+        placed: Placed,
+        given: Given,
+        now: PointContacts,
+        place: np.ndarray,
+        every: tuple[np.ndarray, np.ndarray, np.ndarray] | None,
+    ) -> FamilyRows:
+        """Rows of contacts that follow the bodies: found again as number ``place`` (kept,) of those ``now``, -1 for not.
+
+        ``every`` are the pairs found there and their gaps, where they are at the end of the step.
+        """
         found, keep = rows.found, rows.keep
         c: PointContacts = found.contacts
-        points = self._place_points(there, placed)
-        now = self._find(points, placed, found.margin)
         frame, position = np.empty((len(keep), 3, 3)), np.empty((len(keep), 3))
         self._follow(
             keep, c.point, c.shape, c.frame, c.position, found.points, found.placed.rotation, points, placed.rotation,
-            self.shape_part, now.frame, now.position, self._found_again(rows.key, now), frame, position,
+            self.shape_part, now.frame, now.position, place, frame, position,
         )  # fmt: skip
         if len(keep) < len(c):
             c = PointContacts(c.point[keep], c.shape[keep], c.gap[keep], frame, position, c.feature[keep])
         else:
             c = PointContacts(c.point, c.shape, c.gap, frame, position, c.feature)
-        every = None if middle else (now.point.copy(), now.shape.copy(), now.gap.copy())
         moved = Found(c, points, placed, found.margin, every)
         out = self._filled(moved, given)
         if len(out.keep) < len(c):  # one that nothing can press there, at the edge of that
             return rows
-        if middle:
+        if every is None:
             self._follow_turns(moved, out.keep, given, out.phi, middle=True)
         return FamilyRows(
             moved, out.keep, out.indptr, out.indices, out.data, out.phi, rows.friction, rows.key, frame, rows.gap,
             rows.restitution, rows.softness,
         )  # fmt: skip
-
-    def on_same_features(self, rows: FamilyRows, there: State, placed: Placed, given: Given) -> FamilyRows:
-        """Return the same rows: the force acts on both sides at one place."""
-        return rows
 
     def _follow_turns(self, found: Found, keep: np.ndarray, given: Given, phi: np.ndarray, *, middle: bool) -> None:
         """Add to phi (kept, 3) how far the path of points on driven bases that turn in the step leaves its tangent.
