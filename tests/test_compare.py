@@ -267,6 +267,24 @@ def test_a_fraction_of_a_sample_is_found_where_the_overlap_changes_with_the_shif
         assert lag is not None and lag.samples == pytest.approx(late, abs=0.03), late
 
 
+def test_the_lag_that_is_left_is_found_in_forces_that_do_not_swing() -> None:
+    """Climbed from no lag: a force that rises and holds, a step, a ramp, a swing that dies out; noise of 0.3 % of the range."""
+    time = np.arange(0.0, 2.0, 0.01)
+    shapes: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+        "rises and holds": lambda t: np.clip((t - 0.5) / 0.5, 0.0, 1.0),
+        "step": lambda t: 0.5 * np.tanh((t - 1.0) / 0.05),
+        "ramp from rest": lambda t: np.clip(t - 0.3, 0.0, None),
+        "dies out": lambda t: np.exp(-2.0 * t) * np.cos(3.0 * np.pi * t),
+    }
+    for name, shape in shapes.items():
+        for late in (-10.0, -3.0, 2.0, 5.0, 10.0):
+            for noise in (0.0, 0.003):
+                run, log = shape(time)[:, None], shape(time - 0.01 * late)[:, None]
+                log = log + np.random.default_rng(3).normal(0.0, 1.0, log.shape) * noise * np.ptp(log)
+                lag = find_lag(run, log, np.ones(1), least=-20, greatest=20, near=0)
+                assert lag is not None and -lag.samples == pytest.approx(late, abs=0.4 if noise else 0.05), (name, late, noise)
+
+
 def test_lowpass_has_no_phase_and_half_the_amplitude_at_the_cutoff() -> None:
     time = np.arange(0.0, 4.0, 1e-3)
     for frequency, amplitude in ((1.0, 1.0), (20.0, 0.5), (200.0, 0.0)):

@@ -109,8 +109,7 @@ def find_lag(
     least, greatest : int
         Range of shifts.
     near : int, optional
-        Climb from this shift to the next peak of the first score instead of searching the whole range: the remaining lag of
-        signals that repeat.
+        Climb from this shift instead of searching the whole range: the remaining lag of signals that repeat.
 
     Returns
     -------
@@ -126,13 +125,7 @@ def find_lag(
     best = [int(np.argmax(np.where(allowed, score, -1.0))) for score in (by_gain, by_correlation)]
     any_gain = near is None and by_gain[best[0]] < 0.8 and (1.0 - by_correlation[best[1]]) < 0.5 * (1.0 - by_gain[best[0]])
     score, at = (by_correlation, best[1]) if any_gain else (by_gain, best[0])
-    if near is not None:
-        at = near + m - 1
-        for side in (-1, 1):
-            while 0 < at < len(shifts) - 1 and allowed[at + side] and score[at + side] > score[at]:
-                at += side
-    else:
-        at = _climbed(first, second, weights, at, allowed, any_gain)
+    at = _climbed(first, second, weights, at if near is None else near + m - 1, allowed, any_gain)
     fraction = 0.0
     if 0 < at < len(shifts) - 1 and allowed[at - 1] and allowed[at + 1]:
         left, middle, right = _same_samples(first, second, weights, int(shifts[at]), any_gain)
@@ -142,9 +135,10 @@ def find_lag(
 
 
 def _climbed(first: np.ndarray, second: np.ndarray, weights: np.ndarray, at: int, allowed: np.ndarray, any_gain: bool) -> int:
-    """Climb from the best shift to the next peak of what is explained of the samples that neighbouring shifts share.
+    """Climb from a shift to the next peak of what is explained of the samples that neighbouring shifts share.
 
-    The score prefers long overlaps, by which it misses the lag of a record that ends while its force still grows.
+    The score prefers long overlaps, by which it misses the lag of a record that ends while its force still grows, or that rises
+    and holds.
     """
     side = 0
     while 0 < at < len(allowed) - 1 and allowed[at - 1] and allowed[at + 1]:
