@@ -21,6 +21,7 @@ from femsim.studies.comparison.agreement import agreement, mean_and_confidence, 
 from femsim.studies.comparison.alignment import find_lag
 from femsim.studies.comparison.readers import Channel
 from femsim.studies.comparison.resampling import gap_mask, lowpass
+from femsim.studies.comparison.run_series import RunSeries, make_run_series
 from femsim.studies.comparison.words import better_frame, sentence
 
 
@@ -219,8 +220,7 @@ def plain_score(a: np.ndarray, b: np.ndarray, shift: int) -> float:
     x, y = np.array(pairs).T
     gain = float(np.clip(np.polyfit(x, y, 1)[0], 0.5, 2.0))
     explained = 1.0 - np.var(y - gain * x) / np.var(y)
-    shorter, whole = (y, b) if len(b) < len(a) else (x, a)
-    share = ((shorter - shorter.mean()) ** 2).sum() / ((whole - whole.mean()) ** 2).sum()
+    share = max(np.var(part) * len(part) / (np.var(whole) * len(whole)) for part, whole in ((x, a), (y, b)))
     return float(max(explained, 0.0) * min(share, 1.0))
 
 
@@ -243,6 +243,38 @@ def test_a_swing_is_not_aligned_half_a_period_or_a_few_periods_off() -> None:
     late = np.sin(16 * np.pi * (time - 0.02))[:, None]
     climbed = find_lag(steady, late, np.ones(1), least=-50, greatest=50, near=0)
     assert climbed is not None and climbed.samples == pytest.approx(-2, abs=0.3)
+
+
+def pulled(time: np.ndarray, **columns: np.ndarray) -> RunSeries:
+    """A run with one sensor whose wrench is given."""
+    table = {f"pull_{a}_{'N' if a[0] == 'f' else 'Nm'}": columns.get(a, 0.0 * time) for a in NAMES}
+    return make_run_series("pulled", {"time_s": time, **table}, (0.0, 0.0, -9.81))
+
+
+@pytest.mark.parametrize("rest", [0.0, 1.0, 3.0])
+@pytest.mark.parametrize("end", [1.7, 2.0])
+def test_a_log_that_rests_before_the_run_and_ends_early_is_not_put_into_another_period(
+    tmp_path: Path, rest: float, end: float
+) -> None:
+    """A swing that grows; the log is a copy of the run that begins and ends at other times."""
+    time = np.arange(1, 201) * 0.01
+    swing = 5.0 * np.sin(3.0 * np.pi * time) * time**2
+    own = np.arange(1 - round(100 * rest), round(100 * end) + 1) * 0.01
+    log = write_csv(tmp_path / "log.csv", own - own[0], np.interp(own, [0.0, *time], [0.0, *swing])[:, None], "time,Fx")
+    result = fs.compare(pulled(time, fx=swing), log)
+    assert result.trials[0].offset == pytest.approx(own[0], abs=1e-3) and result.warnings == ()
+    assert result.axes["fx"].rmse < 1e-9
+
+
+def test_a_lag_that_any_start_fits_is_called_uncertain(tmp_path: Path) -> None:
+    """A part of an even ramp lies anywhere on it; with the bend where it begins it does not."""
+    time = np.arange(1, 201) * 0.01
+    run = pulled(time, fx=np.clip(time - 0.2, 0.0, None))
+    for start, uncertain in ((0.5, True), (0.1, False)):
+        own = np.arange(start, 1.6, 0.002)
+        log = write_csv(tmp_path / "log.csv", own - start, np.clip(own - 0.2, 0.0, None)[:, None], "time,Fx")
+        words = [w for w in fs.compare(run, log).warnings if "apart fit the run alike, so the lag found is uncertain" in w]
+        assert bool(words) == uncertain, start
 
 
 def test_a_fraction_of_a_sample_is_found_where_the_overlap_changes_with_the_shift() -> None:

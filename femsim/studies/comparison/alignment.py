@@ -16,11 +16,14 @@ _MOST_ALIGNED = 200_000  # samples in the search for the lag
 #: Records that differ by less than this part of their variation are the same, and need no fraction of a sample.
 SAME = 1e-9
 _GAINS = (0.5, 2.0)  # of a log over the run, where units are right
+#: Scores say nothing about which lag is right where they differ by less than this part of what the best one leaves unexplained,
+#: and this more, but at most by this.
+_ALIKE = (0.05, 1e-5, 1e-3)
 
 
 def find_offset(
     run_time: np.ndarray, simulated: np.ndarray, run_rate: float, log: Log, time: np.ndarray, values: np.ndarray
-) -> tuple[float, float]:
+) -> tuple[float, float, float]:
     """Find when in the run a log starts.
 
     Parameters
@@ -36,9 +39,9 @@ def find_offset(
 
     Returns
     -------
-    (float, float)
-        Time of the run at the first sample of the log, s, and the part of the variation that both share there, 0 to 1; NaN where
-        the card gives the offset.
+    (float, float, float)
+        Time of the run at the first sample of the log, s; the part of the variation that both share there, 0 to 1; and how far
+        apart times lie that fit as well, s. The last two are NaN where the card gives the offset.
 
     Raises
     ------
@@ -47,7 +50,7 @@ def find_offset(
     """
     card = log.card
     if card.time.offset != "auto":
-        return float(card.time.offset), math.nan
+        return float(card.time.offset), math.nan, math.nan
     longest = max(float(run_time[-1] - run_time[0]), float(time[-1]))
     rate = min(max(run_rate, log.rate), _MOST_ALIGNED / longest)
     run_grid = np.arange(run_time[0], run_time[-1] + 1e-9, 1.0 / rate)
@@ -67,7 +70,7 @@ def find_offset(
             f"the log {log.source} cannot be aligned with the run: one of them does not vary, or time.max_lag leaves "
             "no overlap; give time.offset in the card."
         )
-    return float(run_time[0] + lag.samples / rate), lag.explained
+    return float(run_time[0] + lag.samples / rate), lag.explained, lag.uncertain / rate
 
 
 @dataclass(frozen=True)
@@ -80,10 +83,13 @@ class Lag:
         Sample j of the second record belongs to sample j + samples of the first.
     explained : float
         Part of the variation that the aligned records share, 0 to 1.
+    uncertain : float
+        How far apart shifts lie whose scores are next to the best one, samples.
     """
 
     samples: float
     explained: float
+    uncertain: float
 
 
 def find_lag(
@@ -92,8 +98,9 @@ def find_lag(
     """Find the lag between two evenly sampled records by normalised cross-correlation over their overlap.
 
     For each whole shift, a line second = gain first + offset with a gain from 1/2 to 2 is fitted to the overlap. Its score is the
-    part of the second record's variation that it explains, times the part of the shorter record's variation that lies in the
-    overlap, summed over the channels by weight. From the best shift it climbs to the next peak of what is explained of samples
+    part of the second record's variation that it explains, times the part of a record's variation that lies in the overlap,
+    summed over the channels by weight. That part is the larger one of the two records: one of them may end early, and the other
+    one rest before it begins. From the best shift it climbs to the next peak of what is explained of samples
     that neighbouring shifts share. A parabola through what the best shift and its neighbours explain of the samples that all
     three have gives the fraction of a sample: overlaps of their own would bend it towards the longest one. Where the best score
     is below 0.8, and a gain of any size and sign in each channel (the squared correlation) leaves less than half of the rest
@@ -131,7 +138,9 @@ def find_lag(
         left, middle, right = _same_samples(first, second, weights, int(shifts[at]), any_gain)
         curvature = left - 2.0 * middle + right
         fraction = 0.5 * (left - right) / curvature if curvature < 0 and middle < 1.0 - SAME else 0.0
-    return Lag(float(shifts[at] + np.clip(fraction, -0.5, 0.5)), float(score[at]))
+    most = float(score[allowed].max())
+    alike = shifts[allowed & (score >= most - min(_ALIKE[0] * (1.0 - most) + _ALIKE[1], _ALIKE[2]))]
+    return Lag(float(shifts[at] + np.clip(fraction, -0.5, 0.5)), float(score[at]), float(np.ptp(alike)))
 
 
 def _climbed(first: np.ndarray, second: np.ndarray, weights: np.ndarray, at: int, allowed: np.ndarray, any_gain: bool) -> int:
@@ -196,7 +205,7 @@ def _scores(first: np.ndarray, second: np.ndarray, weights: np.ndarray) -> tuple
         gain = np.clip(covariance / var_a, *_GAINS)
         fitted = np.clip((2.0 * gain * covariance - gain**2 * var_a) / var_b, 0.0, 1.0)
         r = np.clip(covariance / np.sqrt(var_a * var_b), -1.0, 1.0)
-        share = np.minimum(var_a / total_a if n <= m else var_b / total_b, 1.0)
+        share = np.minimum(np.maximum(var_a / total_a, var_b / total_b), 1.0)
         enough &= count >= 0.5 * min(one_a.sum(), one_b.sum())
         by_gain += weights[c] * share * fitted
         by_correlation += weights[c] * share * r**2

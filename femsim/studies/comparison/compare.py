@@ -21,6 +21,8 @@ from femsim.studies.comparison.readers import Channel
 from femsim.studies.comparison.resampling import evenly, gap_mask, lowpass, resample
 from femsim.studies.comparison.run_series import RunSeries, read_run
 
+#: A lag is uncertain where others fit alike that lie further apart than this part of the shorter record.
+_UNCERTAIN = 0.05
 #: How the warning begins that a constant force makes most of the misfit.
 CONSTANT = "a constant"
 #: A constant part of the misfit is spoken of from this part of its square on, where it is so many times what is left, and from so
@@ -104,6 +106,7 @@ class _Placed:
     values: np.ndarray
     offset: float
     explained: float
+    uncertain: float
 
     @property
     def end(self) -> float:
@@ -131,6 +134,12 @@ def _compare(run: RunSeries, logs: Sequence[Log]) -> Comparison:
         "give time.offset in the card"
         for p in placed
         if p.explained < 0.5
+    ]
+    warnings += [
+        f"{p.log.source}: starts that lie {p.uncertain:.3g} s apart fit the run alike, so the lag found is uncertain; give "
+        "time.offset in the card"
+        for p in placed
+        if p.explained >= 0.5 and p.uncertain > _UNCERTAIN * min(float(p.time[-1]), float(run.time[-1] - run.time[0]))
     ]
     if logs[0].sensor is not None and card.tare is not None and card.tare.run:
         simulated = simulated - _tare_of_run(run, simulated, placed, warnings)
