@@ -8,6 +8,7 @@ import re
 import shutil
 import time as clock
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +22,7 @@ from femsim.studies.comparison.agreement import agreement, mean_and_confidence, 
 from femsim.studies.comparison.alignment import find_lag
 from femsim.studies.comparison.readers import Channel
 from femsim.studies.comparison.resampling import gap_mask, lowpass
-from femsim.studies.comparison.run_series import RunSeries, make_run_series
+from femsim.studies.comparison.run_series import RunSeries, make_run_series, read_run
 from femsim.studies.comparison.words import better_frame, sentence
 
 
@@ -117,6 +118,22 @@ def test_frame_point_sign_units_tare_and_weight_are_undone(run: Path, tmp_path: 
     np.testing.assert_allclose(raw.values[:15, :3].mean(axis=0), at_rest[:3] - bias, atol=1e-6)
     matrix = card | {"frame": card["frame"] | {"rotation": turn.as_matrix().tolist()}}
     np.testing.assert_allclose(fs.read_log(tmp_path / "log.csv", matrix).values, raw.values, atol=1e-9)
+
+
+@pytest.mark.parametrize("kind", ["contact", "mount"])
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_weight_on_the_sensor_is_taken_off_as_the_sensor_shows_it(run: Path, tmp_path: Path, kind: str, sign: int) -> None:
+    """An adapter of 0.3 kg that the run leaves out: a load for contacts, held by a mount; both logs may be of the other sign."""
+    time, values = seen_by(run, 0.0, 2.0, 100.0)
+    weight, centre = np.array([0.0, 0.0, -0.3 * 9.81]), np.array([0.02, -0.01, 0.04])
+    adapter = np.concatenate([weight, np.cross(centre, weight)]) * (1.0 if kind == "contact" else -1.0)
+    log = write_csv(tmp_path / "log.csv", time, sign * (values + adapter))
+    series = read_run(run)
+    assert series.kinds == {"wrist": "mount"}
+    card = {"time": {"offset": 0.0}, "frame": {"sign": sign}, "gravity": {"mass": 0.3, "centre": centre.tolist()}}
+    result = fs.compare(replace(series, kinds={"wrist": kind}), log, card)
+    assert result.vectors["force"][1] < 1e-9 and result.vectors["torque"][1] < 1e-9 and result.warnings == ()
+    assert any("kind" in w for w in fs.compare(replace(series, kinds={}), log, card).warnings) and fs.read_log(log, card).warnings
 
 
 def test_repeated_trials_give_mean_spread_and_confidence(run: Path, tmp_path: Path) -> None:

@@ -162,7 +162,7 @@ def test_run_json(done: tuple[fs.Run, Path]) -> None:
     assert {
         "status", "message", "scene", "parameters", "settings", "bodies", "friction", "restitution", "softness", "solver",
         "versions", "machine", "command", "started", "timings_s", "health", "health_bounds", "ignored_contacts",
-        "parts", "drives", "notes", "problems", "call", "process",
+        "parts", "drives", "sensors", "notes", "problems", "call", "process",
     } == set(content)  # fmt: skip
     assert content["status"] == run.status == "converged" and content["message"] == run.message
     path = folder.parent / "small_cube.py"

@@ -48,6 +48,7 @@ def run_info(
         "bodies": describe_bodies(scene),
         "parts": scene.part_names,
         "drives": describe_drives(scene),
+        "sensors": {sensor.name: {"kind": sensor.kind, "part": sensor.part} for sensor in scene.sensors},
         "friction": describe_friction(scene),
         "restitution": describe_restitution(scene),
         "softness": describe_softness(scene),

@@ -48,6 +48,8 @@ class SensorKind:
         What to say where a body does not list the kind among its ``sensor_kinds``; "" for a kind that every part has.
     of_coupling : bool
         Whether it reads a coupling of the same kind, such as a tendon, instead of a part.
+    holds : bool
+        Whether its wrench is what holds the part, so that a weight that hangs on it reads upwards.
     """
 
     columns: tuple[SensorColumn, ...]
@@ -57,6 +59,7 @@ class SensorKind:
     needs_partner: bool = False
     refusal: str = ""
     of_coupling: bool = False
+    holds: bool = False
 
     @property
     def is_wrench(self) -> bool:
@@ -120,6 +123,7 @@ SENSOR_KINDS: dict[str, SensorKind] = {
         "mass of its base, or the mean of held nodes",
         series="sensors",
         refusal="kind 'mount' needs a driven rigid body, the base of a gripper or held nodes, not {part!r}.",
+        holds=True,
     ),
     "marker": SensorKind(
         POSITION,
@@ -140,7 +144,7 @@ SENSOR_KINDS: dict[str, SensorKind] = {
     "reaction": SensorKind(
         WRENCH,
         "what a joint of `scene.join` exerts **on** the body named first; torque about the joint, or the mean of glued nodes",
-        series="sensors", of_coupling=True,
+        series="sensors", of_coupling=True, holds=True,
     ),
     "chamber": SensorKind(
         (SensorColumn("pressure_Pa", "Pa"), SensorColumn("volume_m3", "m^3")),
@@ -158,6 +162,7 @@ SENSOR_KINDS: dict[str, SensorKind] = {
         "included; torque about the centre of mass of the finger or link",
         series="sensors",
         refusal="kind 'joint' needs a finger of a gripper, e.g. 'gripper.left', or a link or joint of a robot, not {part!r}.",
+        holds=True,
     ),
     "revolute": SensorKind(
         (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -136,8 +136,8 @@ class Evaluator:
         self._masses: dict[str, dict[str, float]] = {}
         for experiment in file.experiments:
             scene = load_scene(self.scene, **self._case(experiment, middle, check=True).parameters)
-            sensors = tuple(s.name for s in scene.sensors if s.kind != "marker")
-            sensors += tuple(f"{s.name}_measured" for s in scene.sensors if s.reading is not None)
+            sensors = {s.name: s.kind for s in scene.sensors if s.kind != "marker"}
+            sensors |= {f"{s.name}_measured": s.kind for s in scene.sensors if s.reading is not None}
             markers = tuple(s.name for s in scene.sensors if s.kind == "marker")
             self._columns[experiment.name] = sensor_columns(scene)
             self._masses[experiment.name] = {body.name: float(body.mass) for body in scene.bodies}
@@ -221,7 +221,7 @@ class Evaluator:
         }
 
     def _read(
-        self, reading: Measurement, sensors: Sequence[str], markers: Sequence[str], gravity: Sequence[float]
+        self, reading: Measurement, sensors: Mapping[str, str], markers: Sequence[str], gravity: Sequence[float]
     ) -> list[Log]:  # fmt: skip
         folder = self.path.parent
         card = read_card(folder / reading.card if isinstance(reading.card, str) else reading.card)

@@ -115,7 +115,13 @@ class TareCard(_Section):
 
 
 class GravityCard(_Section):
-    """Table ``[gravity]``: what hangs on the sensor; its weight, as the sensor shows it, is subtracted before anything else."""
+    """Table ``[gravity]``: what hangs on the sensor and the run leaves out; its weight is taken off before anything else.
+
+    How the log shows it follows from what the log is compared with, and from ``frame.sign``. Sensors of kind contact, start and
+    end show loads **on** the sensed part: a weight pulls downwards. Those of kind mount, joint and reaction show what **holds**
+    the part: at rest a weight reads upwards. With sign = -1 the log shows the opposite of either: upwards for contact, start and
+    end, downwards for mount, joint and reaction, as an instrument that shows the load on itself.
+    """
 
     mass: Positive = Field(description="kg")
     centre: Triple = Field(default=(0.0, 0.0, 0.0), description="centre of mass in the frame of the sensor, m")

@@ -80,7 +80,7 @@ def compare(
         card = card.model_copy(update={"sensor": sensor})
     logs = [
         entry if isinstance(entry, Log)
-        else read_log(entry, card, sensors=series.sensors, markers=series.markers, gravity=series.gravity)
+        else read_log(entry, card, sensors=series.kinds, markers=series.markers, gravity=series.gravity)
         for entry in given
     ]  # fmt: skip
     first = logs[0]

@@ -15,6 +15,7 @@ import numpy as np
 
 from femsim.base.errors import InputError, did_you_mean, naming_parameters
 from femsim.base.wrenches import weight_wrench
+from femsim.scene.sensor_kinds import SENSOR_KINDS
 from femsim.studies.comparison.card import Card, TareCard, read_card
 from femsim.studies.comparison.readers import Channel, Recording, read_c3d, read_ros, read_text
 
@@ -70,7 +71,7 @@ def read_log(
     path: str | Path,
     card: Card | Mapping[str, Any] | str | Path | None = None,
     *,
-    sensors: Sequence[str] = (),
+    sensors: Sequence[str] | Mapping[str, str] = (),
     markers: Sequence[str] = (),
     gravity: Sequence[float] = (0.0, 0.0, -9.81),
 ) -> Log:
@@ -84,8 +85,11 @@ def read_log(
         "femsim[logs]"``.
     card : Card, mapping or path, optional
         What the file does not say; without one, columns are recognised by their names: Fx, Force X (N), left_fx_N, Time (ms) ...
-    sensors, markers : sequence of str
-        Names in the run, to recognise columns and labels by and to check the card against.
+    sensors : sequence of str, or mapping of str to str
+        Names of sensors in the run, to recognise columns by and to check the card against; or their kinds by name, by which
+        ``[gravity]`` of the card knows how the log shows a weight. Without a kind it takes one that reads downwards.
+    markers : sequence of str
+        Names of markers in the run, to recognise columns and labels by.
     gravity : (3,) float, m/s^2
         World frame, for ``[gravity]`` of the card.
 
@@ -100,6 +104,7 @@ def read_log(
         backwards, values that look like a wrong unit, a card that does not fit.
     """
     path, card = Path(path), read_card(card)
+    kinds, sensors = dict(sensors) if isinstance(sensors, Mapping) else {}, tuple(sensors)
     if not path.exists():
         raise InputError(f"the log {path} does not exist; correct its path.")
     if card.sensor is not None and sensors and card.sensor not in sensors:
@@ -121,8 +126,18 @@ def read_log(
         )
     recording = _in_order(str(path), recording, repair=card.time.repair)
     _check_size(str(path), recording, card)
-    values = _to_world(str(path), recording, card, gravity)
-    return Log(str(path), recording.time, recording.channels, values, card, recording.sensor, recording.warnings)
+    pull, warnings = np.zeros(3), recording.warnings
+    if card.gravity is not None:
+        kind = kinds.get(recording.sensor or "", next(iter(kinds.values())) if len(kinds) == 1 else "")
+        pull = np.asarray(gravity, dtype=np.float64)
+        if kind not in SENSOR_KINDS:
+            warnings += (
+                "the kind of the run's sensor is not known, so gravity of the card is taken off as a weight that reads downwards",
+            )
+        elif SENSOR_KINDS[kind].holds == (card.frame.sign == 1):
+            pull = -pull
+    values = _to_world(str(path), recording, card, pull)
+    return Log(str(path), recording.time, recording.channels, values, card, recording.sensor, warnings)
 
 
 def _in_order(source: str, recording: Recording, *, repair: bool) -> Recording:
@@ -186,14 +201,17 @@ def _check_size(source: str, recording: Recording, card: Card) -> None:
             )
 
 
-def _to_world(source: str, recording: Recording, card: Card, gravity: Sequence[float]) -> np.ndarray:
-    """Bring values to the conventions of the run, (n, k): weight off, tare, rotate, sign, point."""
+def _to_world(source: str, recording: Recording, card: Card, pull: np.ndarray) -> np.ndarray:
+    """Bring values to the conventions of the run, (n, k): weight off, tare, rotate, sign, point.
+
+    ``pull`` is gravity as the log shows it, (3,), m/s^2, world frame.
+    """
     values, frame, turn = recording.values.copy(), card.frame, card.frame.matrix()
     groups = dict.fromkeys(c.group for c in recording.channels)
     block = {g: [i for i, c in enumerate(recording.channels) if c.group == g] for g in groups}
     _check_axes(source, recording, card, block)
     if card.gravity is not None:
-        force, torque = weight_wrench(card.gravity.mass, np.array(card.gravity.centre), turn.T @ np.asarray(gravity))
+        force, torque = weight_wrench(card.gravity.mass, np.array(card.gravity.centre), turn.T @ pull)
         for group, weight in (("force", force), ("torque", torque)):
             if group in block:
                 values[:, block[group]] -= weight

@@ -45,6 +45,8 @@ class RunSeries:
         What a reader should know.
     masses : dict of str to float, kg
         Bodies by name, and all together; empty where they are not known.
+    kinds : dict of str to str
+        Kinds of the sensors; "" where it is not known.
     """
 
     name: str
@@ -55,6 +57,7 @@ class RunSeries:
     gravity: tuple[float, ...]
     warnings: tuple[str, ...]
     masses: dict[str, float] = field(default_factory=dict)
+    kinds: dict[str, str] = field(default_factory=dict)
 
     def values(self, log: Log) -> np.ndarray:
         """Columns that belong to the channels of a log, (n, k)."""
@@ -198,7 +201,9 @@ def _checked(name: str, time: np.ndarray, columns: dict[str, np.ndarray], info: 
         raise InputError(f"the run {name}: run.json holds no numbers for gravity or a mass; it is damaged, run the scene again.")
     if len(masses) > 1:
         masses["all bodies together"] = sum(masses.values())
-    return RunSeries(name, time, columns, sensors, markers, pull, tuple(warnings), masses)
+    told = {sensor: entry for sensor, entry in _section(info, "sensors").items() if isinstance(entry, Mapping)}
+    kinds = {s: str(told.get(s, told.get(s.removesuffix("_measured"), {})).get("kind", "")) for s in sensors}
+    return RunSeries(name, time, columns, sensors, markers, pull, tuple(warnings), masses, kinds)
 
 
 def _section(info: Mapping[str, Any], name: str) -> Mapping[str, Any]:
