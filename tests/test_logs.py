@@ -68,6 +68,20 @@ def test_tables_are_recognised_without_a_card(tmp_path: Path, above: list[str], 
     assert log.sensor == "wrist" and log.warnings == ()
 
 
+@pytest.mark.parametrize(
+    ("noted", "rate"),
+    [("2000", 2000.0), ("2000 Hz", 2000.0), ("2 kHz", 2000.0), ("0.5kHz", 500.0), ("1e3 1/s", 1000.0), ("250 samples/s", 250.0),
+     ("2 furlongs", None), ("2.0.0", None), ("0 Hz", None), ("-5 Hz", None), ("fast", None)],
+)  # fmt: skip
+def test_a_sample_rate_in_the_preamble_has_a_unit(tmp_path: Path, noted: str, rate: float | None) -> None:
+    path = text(tmp_path / "log.csv", f"Sample Rate: {noted}", "Fx (N),Fy (N),Fz (N),Tx,Ty,Tz", rows=lines(time=False))
+    if rate is not None:
+        assert fs.read_log(path).rate == pytest.approx(rate)
+        return
+    with pytest.raises(fs.InputError, match=re.escape(f"notes the sample rate {noted!r}; allowed are a number with Hz, kHz")):
+        fs.read_log(path)
+
+
 def test_a_card_names_any_columns(tmp_path: Path) -> None:
     card = tmp_path / "card.toml"
     card.write_text(

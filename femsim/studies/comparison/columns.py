@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,6 +17,10 @@ from femsim.studies.comparison.card import Card
 
 WRENCH_AXES = ("fx", "fy", "fz", "tx", "ty", "tz")
 _TIME_NAMES = {"t", "time", "times", "timestamp", "stamp", "elapsedtime", "timestamps", "seconds", "sec"}
+#: Hz in a unit of sample rates, in small letters without blanks.
+_RATE_UNITS = {
+    "": 1.0, "hz": 1.0, "1/s": 1.0, "/s": 1.0, "samples/s": 1.0, "samples/sec": 1.0, "samples/second": 1.0, "khz": 1e3,
+}  # fmt: skip
 
 
 class Column(NamedTuple):
@@ -176,9 +181,18 @@ def _time_column(table: Table) -> str | None:
 def _noted_rate(table: Table) -> float:
     """Find the sampling rate in the preamble, Hz."""
     noted = next((v for k, v in table.notes.items() if "sample rate" in k or k in ("rate", "sampling rate")), "")
-    match = re.match(r"[0-9.eE+]+", noted)
-    if match:
-        return float(match[0])
+    if noted:
+        match = re.fullmatch(r"([0-9.]+(?:[eE][+-]?[0-9]+)?)\s*(.*)", noted.replace(",", ".") if table.decimal_comma else noted)
+        try:
+            rate = float(match[1]) * _RATE_UNITS[match[2].replace(" ", "").lower()] if match else 0.0
+        except (KeyError, ValueError):
+            rate = 0.0
+        if not 0.0 < rate < math.inf:
+            raise InputError(
+                f"the log {table.path} notes the sample rate {noted!r}; allowed are a number with Hz, kHz, 1/s, samples/s or no "
+                "unit. Set time.rate in a card, in Hz."
+            )
+        return rate
     clocks = [c for c in table.columns if squeezed(c) in _TIME_NAMES]
     problem = f"holds {table.rows[0][table.columns.index(clocks[0])]!r}, which is no number" if clocks else "is missing"
     raise InputError(
