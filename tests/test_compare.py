@@ -351,6 +351,30 @@ def test_gap_mask_by_hand() -> None:
 # --------------------------------------------------------------------------------------------------------- command line
 
 
+@pytest.mark.parametrize("size", [1, 2, 4, 8, 30])
+def test_packets_of_samples_are_no_gaps(tmp_path: Path, size: int) -> None:
+    """Samples of 500 Hz that are stamped as their packet arrives; NaN and a pause stay gaps."""
+    time = np.arange(1, 301) * 0.01
+    force = 5.0 * np.sin(3.0 * np.pi * time) * np.exp(-0.3 * time)
+    true = np.arange(0.02, 2.9, 0.002)
+    k = np.arange(len(true))
+    stamps = true[np.minimum((k // size + 1) * size - 1, len(true) - 1)] - (size - 1 - k % size) * 5e-5
+    values = np.interp(true, time, force)
+    log = write_csv(tmp_path / "log.csv", stamps, values[:, None], "time,Fx")
+    result = fs.compare(pulled(time, fx=force), log, {"time": {"offset": stamps[0]}})
+    assert result.warnings == () and np.isfinite(result.measured).all()
+    assert fs.read_log(log).rate == pytest.approx(500.0, rel=0.03)
+    assert result.axes["fx"].nrmse < 0.02 + 0.01 * size  # stamps are late by up to a packet
+    values[700:900] = np.nan
+    broken = np.delete(np.column_stack([stamps, values]), np.s_[300:450], axis=0)
+    write_csv(log, broken[:, 0], broken[:, 1:], "time,Fx")
+    result = fs.compare(pulled(time, fx=force), log, {"time": {"offset": stamps[0]}})
+    (warning,) = result.warnings
+    assert "has gaps of up to 0.4" in warning
+    missing = time[~np.isin(np.round(time, 6), np.round(result.time[np.isfinite(result.measured[:, 0])], 6))]
+    assert ((missing > 0.7) & (missing < 0.8)).any() and ((missing > 1.5) & (missing < 1.7)).any()
+
+
 def test_command_writes_a_report_and_keeps_old_ones(
     copy: Path, tmp_path: Path, call: Callable[..., tuple[int, str, str]]
 ) -> None:

@@ -18,6 +18,7 @@ from femsim.base.wrenches import weight_wrench
 from femsim.scene.sensor_kinds import SENSOR_KINDS
 from femsim.studies.comparison.card import Card, TareCard, read_card
 from femsim.studies.comparison.readers import Channel, Recording, read_c3d, read_ros, read_text
+from femsim.studies.comparison.resampling import usual_interval
 
 _TABLES = (".csv", ".txt", ".tsv", ".dat", ".log")
 #: Values above these are taken for a wrong unit, unless the card says accept_large: N, N m, m.
@@ -63,7 +64,7 @@ class Log:
     @property
     def rate(self) -> float:
         """Usual sampling rate, Hz."""
-        return 1.0 / float(np.median(np.diff(self.time)))
+        return 1.0 / usual_interval(self.time)[0]
 
 
 @naming_parameters
@@ -170,7 +171,7 @@ def _in_order(source: str, recording: Recording, *, repair: bool) -> Recording:
     if len(time) < LEAST_SAMPLES:
         raise InputError(f"the log {source} has {len(time)} different time stamps; at least {LEAST_SAMPLES} are needed.")
     time = time - time[0]
-    usual = float(np.median(np.diff(time)))
+    usual, _ = usual_interval(time)
     if time[-1] > usual * max(_MOST_SAMPLES, 10 * len(time)):
         raise InputError(
             f"the log {source} has {len(time)} samples, usually {usual:.3g} s apart, but lasts {time[-1]:.3g} s; correct its "

@@ -6,6 +6,12 @@ import math
 
 import numpy as np
 
+#: Usual intervals that make a gap.
+_GAP = 5.0
+#: Samples come in packets where at least so many long intervals, at most so many samples apart, take most of the time, and this
+#: part of them is of one length.
+_LEAST_PACKETS, _MOST_IN_PACKET, _REGULAR = 5, 100, 0.8
+
 
 def lowpass(values: np.ndarray, rate: float, cutoff: float, order: int = 4) -> np.ndarray:
     """Filter by a zero-phase Butterworth low-pass (forwards and backwards, so the order counts twice).
@@ -59,8 +65,34 @@ def resample(time: np.ndarray, values: np.ndarray, grid: np.ndarray) -> np.ndarr
         return np.asarray(PchipInterpolator(time, fill_gaps(values), axis=0)(grid))
 
 
+def usual_interval(time: np.ndarray) -> tuple[float, float]:
+    """Find the usual interval of a record, and the longest one that is no gap: five of them.
+
+    Where samples arrive in packets, their stamps are next to each other, and most of the time passes between packets. Then the
+    usual interval is the mean one, and five packets late is a gap.
+
+    Parameters
+    ----------
+    time : ndarray, (n,), s
+        Ascending.
+
+    Returns
+    -------
+    (float, float)
+        s.
+    """
+    steps = np.diff(time)
+    usual = float(np.median(steps))
+    between = steps[steps > _GAP * usual]
+    if len(between) >= max(_LEAST_PACKETS, len(steps) / _MOST_IN_PACKET) and between.sum() > 0.5 * steps.sum():
+        period = float(np.median(between))
+        if np.mean((between > 0.5 * period) & (between < 2.0 * period)) > _REGULAR:
+            return float(steps[steps <= _GAP * period].mean()), _GAP * period
+    return usual, _GAP * usual
+
+
 def gap_mask(time: np.ndarray, values: np.ndarray, grid: np.ndarray) -> tuple[np.ndarray, float]:
-    """Say which grid times the record covers: false in gaps longer than five of its usual intervals.
+    """Say which grid times the record covers: false in gaps, see :func:`usual_interval`.
 
     Parameters
     ----------
@@ -79,7 +111,7 @@ def gap_mask(time: np.ndarray, values: np.ndarray, grid: np.ndarray) -> tuple[np
     good = np.isfinite(values).all(axis=1)
     if good.sum() < 2:
         return np.zeros(len(grid), dtype=bool), math.inf
-    usual = float(np.median(np.diff(time)))
+    usual, most = usual_interval(time)
     kept = time[good]
     place = np.clip(np.searchsorted(kept, grid, side="right"), 1, len(kept) - 1)
     width = np.diff(kept)
@@ -87,7 +119,7 @@ def gap_mask(time: np.ndarray, values: np.ndarray, grid: np.ndarray) -> tuple[np
     inside = (grid >= kept[0] - slack) & (grid <= kept[-1] + slack)
     on_sample = np.minimum(np.abs(grid - kept[place - 1]), np.abs(grid - kept[place])) <= slack
     longest = float(width.max())
-    return inside & ((width[place - 1] <= 5.0 * usual) | on_sample), longest if longest > 5.0 * usual else 0.0
+    return inside & ((width[place - 1] <= most) | on_sample), longest if longest > most else 0.0
 
 
 def evenly(time: np.ndarray, values: np.ndarray, least: int) -> tuple[np.ndarray, np.ndarray]:
@@ -103,7 +135,7 @@ def evenly(time: np.ndarray, values: np.ndarray, least: int) -> tuple[np.ndarray
         Samples at least.
     """
     interval = np.diff(time)
-    usual = float(np.median(interval))
+    usual, _ = usual_interval(time)
     if np.allclose(interval, usual, rtol=1e-3):
         return time, fill_gaps(values)
     count = max(math.floor(time[-1] / usual * (1 + 1e-12)) + 1, least)
