@@ -144,6 +144,25 @@ def test_broken_tables_are_refused_with_words(tmp_path: Path, content: str, card
     assert str(path) in str(caught.value)
 
 
+def test_names_of_two_columns_are_said_and_refused_where_they_matter(tmp_path: Path) -> None:
+    """Both lose their name, so an axis went missing without a word."""
+    rows = [f"{0.01 * k:g},{k},{2 * k},{3 * k},7" for k in range(20)]
+    with pytest.raises(
+        fs.InputError, match=re.escape("has 2 columns 'Fx' (columns 2, 3), each of which may be fx; name one by its")
+    ):
+        fs.read_log(text(tmp_path / "log.csv", "time,Fx (N),Fx (mN),Fz,n", rows=rows))
+    chosen = fs.read_log(tmp_path / "log.csv", {"axes": {"fx": "3", "fz": "Fz"}})
+    assert chosen.values[2].tolist() == [4e-3, 6.0] and "2 columns have the name 'Fx'; they are called 2, 3" in chosen.warnings[0]
+    with pytest.raises(fs.InputError, match=re.escape("2 columns 'Fx'")):
+        fs.read_log(tmp_path / "log.csv", {"axes": {"fx": "Fx"}})
+    other = fs.read_log(text(tmp_path / "log.csv", "time,Fx,note,Fz,note", rows=rows))
+    assert [c.name for c in other.channels] == ["fx", "fz"] and "2 columns have the name 'note'" in other.warnings[0]
+    with pytest.raises(fs.InputError, match=re.escape("2 columns 'time'")):
+        fs.read_log(text(tmp_path / "log.csv", "time,Fx,time,Fz,note", rows=rows))
+    with pytest.raises(fs.InputError, match=re.escape("2 columns 'tip_x'")):
+        fs.read_log(text(tmp_path / "log.csv", "time,tip_x,tip_x,tip_y,tip_z", rows=rows), markers=["tip"])
+
+
 def test_other_refusals(tmp_path: Path) -> None:
     good = text(tmp_path / "log.csv", "time,Fx,Fy,Fz,Tx,Ty,Tz")
     with pytest.raises(fs.InputError, match="nothing says which"):

@@ -24,7 +24,11 @@ MOST_COLUMNS = 5000
 
 @dataclass(frozen=True)
 class Table:
-    """A text table as it is in the file: columns, rows of cells with their line numbers, and notes from the preamble."""
+    """A text table as it is in the file: columns, rows of cells with their line numbers, and notes from the preamble.
+
+    Columns without a name are called by their place, from 1; so are those whose name others have too: ``double`` has such names
+    with their places.
+    """
 
     path: Path
     columns: tuple[str, ...]
@@ -34,6 +38,27 @@ class Table:
     notes: dict[str, str]
     decimal_comma: bool
     warnings: tuple[str, ...]
+    double: dict[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @property
+    def named(self) -> bool:
+        """Whether the columns have names."""
+        return self.columns[0] != "1" or bool(self.double)
+
+    def check_single(self, name: str, what: str, remedy: str) -> None:
+        """Refuse a name that several columns have; ``what`` is what the column is wanted for, ``remedy`` says what to do.
+
+        Raises
+        ------
+        InputError
+            Names the places of the columns.
+        """
+        if name in self.double:
+            places = self.double[name]
+            raise InputError(
+                f"the table {self.path} has {len(places)} columns {name!r} (columns {', '.join(places)}), each of which may be "
+                f"{what}; {remedy}."
+            )
 
     def numbers(self, name: str, infinite: bool = False) -> np.ndarray:
         """Column as float64, (n,); empty cells and "nan" are NaN. ``infinite`` says whether "inf" is a number.
@@ -92,8 +117,12 @@ def read_table(path: Path, what: str = "log") -> Table:
     above = [(k, line.rstrip(delimiter) if trailing else line) for k, line in lines[:first]]
     if len(lines) == first + 1 and above and len(_split(above[-1][1], delimiter)) > width - trailing:
         raise InputError(f"the {what} {path} has one line of numbers ({lines[first][0]}), and that is cut off; check the logger.")
-    header, units, notes = _header(above, delimiter, width - trailing)
-    rows, numbers, warnings = [], [], []
+    header, units, notes, double = _header(above, delimiter, width - trailing)
+    rows, numbers = [], []
+    warnings = [
+        f"{len(places)} columns have the name {name!r}; they are called {', '.join(places)}, by their places"
+        for name, places in double.items()
+    ]
     for k, (number, line) in enumerate(lines[first:], start=first):
         cells = _split(line.removesuffix(delimiter) if trailing and delimiter else line, delimiter)
         if len(cells) != len(header):
@@ -106,7 +135,7 @@ def read_table(path: Path, what: str = "log") -> Table:
             )
         rows.append(cells)
         numbers.append(number)
-    return Table(path, header, units, rows, numbers, notes, comma, tuple(warnings))
+    return Table(path, header, units, rows, numbers, notes, comma, tuple(warnings), double)
 
 
 def _layout(file: str, lines: list[tuple[int, str]]) -> tuple[str | None, bool, int]:
@@ -149,8 +178,8 @@ def _number(cell: str, comma: bool) -> float:
 
 def _header(
     above: list[tuple[int, str]], delimiter: str | None, width: int
-) -> tuple[tuple[str, ...], tuple[str, ...], dict[str, str]]:
-    """Names and units of the columns, and notes ("Force Units", "N") of the lines above them."""
+) -> tuple[tuple[str, ...], tuple[str, ...], dict[str, str], dict[str, tuple[str, ...]]]:
+    """Names and units of the columns, notes ("Force Units", "N") of the lines above them, and places of names that are double."""
     names: list[str] = []
     units, used = [""] * width, len(above)
     candidates = [_split(line.lstrip("#% "), delimiter) for _, line in above]
@@ -164,12 +193,16 @@ def _header(
     for k, name in enumerate(names):
         names[k], unit = split_unit(name)
         units[k] = unit or units[k]
+    double: dict[str, tuple[str, ...]] = {}
     if not names or len(set(names)) != width:
         full = names or [""] * width
         often = Counter(full)
+        double = {
+            name: tuple(str(k + 1) for k, other in enumerate(full) if other == name) for name in often if name and often[name] > 1
+        }
         names = [name if name and often[name] == 1 else str(k + 1) for k, name in enumerate(full)]
     notes = {}
     for cells in filter(None, candidates[:used]):  # a comment may be empty
         key, _, value = " ".join(cells).partition(":") if len(cells) == 1 else (cells[0].rstrip(":"), "", cells[1])
         notes[key.strip().lower()] = value.strip()
-    return tuple(names), tuple(units), notes
+    return tuple(names), tuple(units), notes, double

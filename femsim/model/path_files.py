@@ -225,7 +225,7 @@ def _split(values: np.ndarray, orientation: str | None) -> tuple[np.ndarray, np.
 
 def _of_table(file: Path, asked: Asked) -> RawPath:
     table = read_table(file, "path")
-    named = table.columns[0] != "1"
+    named = table.named
     if asked.columns is not None:
         columns, orientation, time = _named_columns(table, asked)
     elif named:

@@ -345,7 +345,7 @@ def load_joint_path(
 
 def _stamp(table: Table, joints: Sequence[str], columns: Sequence[str] | Mapping[str, str] | None) -> str | None:
     """Find the time column: by its name, or the first of a table without names that has one column more than joints."""
-    if table.columns[0] == "1":
+    if not table.named:
         return table.columns[0] if columns is None and len(table.columns) == len(joints) + 1 else None
     named = {name.lower() for name in joints}
     taken = [column for column in table.columns if column.lower() in named] if columns is None else list(columns)
@@ -356,6 +356,10 @@ def _chosen(
     what: str, table: Table, names: Sequence[str], columns: Sequence[str] | Mapping[str, str] | None, stamp: str | None
 ) -> dict[str, str]:
     """Column of each joint: by the names of the header, as they are given, or counted."""
+    for column in table.double:
+        meant = column in (columns.values() if isinstance(columns, Mapping) else columns or ())
+        if meant or (columns is None and _plain(column) in {name.lower() for name in names}):
+            table.check_single(column, f"joint {column!r}", "rename one, or name the right one by its number in columns=")
     if isinstance(columns, Mapping):
         chosen = dict(columns)
     elif columns is not None:
@@ -364,7 +368,7 @@ def _chosen(
                 f"{what}: columns names {len(columns)} columns; the robot has {len(names)} joints of one coordinate."
             )
         chosen = dict(zip(names, columns, strict=False))
-    elif table.columns[0] == "1":
+    elif not table.named:
         count = len(table.columns)
         if count not in (len(names), len(names) + 1):
             raise InputError(
@@ -373,7 +377,7 @@ def _chosen(
             )
         chosen = dict(zip(names, table.columns[count - len(names) :], strict=True))
     else:
-        plain = {column.lower().removesuffix("_position").removeprefix("position_"): column for column in table.columns}
+        plain = {_plain(column): column for column in table.columns}
         chosen = {name: plain[name.lower()] for name in names if name.lower() in plain and plain[name.lower()] != stamp}
         if not chosen:
             raise InputError(
@@ -386,6 +390,11 @@ def _chosen(
         if column not in table.columns:
             raise InputError(f"path {table.path} has no column {column!r}{did_you_mean(column, table.columns)}")
     return chosen
+
+
+def _plain(column: str) -> str:
+    """Name of a column in small letters, without the word position."""
+    return column.lower().removesuffix("_position").removeprefix("position_")
 
 
 def tool_of(what: str, links: Sequence[str], link: str, place: Sequence[float], turn: Sequence[float]) -> Tool:

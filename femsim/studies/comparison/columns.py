@@ -16,6 +16,7 @@ from femsim.base.units import TIME_UNITS, split_unit
 from femsim.studies.comparison.card import Card
 
 WRENCH_AXES = ("fx", "fy", "fz", "tx", "ty", "tz")
+_NAME_ONE = "name one by its number in a card"
 _TIME_NAMES = {"t", "time", "times", "timestamp", "stamp", "elapsedtime", "timestamps", "seconds", "sec"}
 #: Hz in a unit of sample rates, in small letters without blanks.
 _RATE_UNITS = {
@@ -87,19 +88,24 @@ def _axes_of_card(table: Table, card: Card) -> list[Column]:
 def _known(table: Table, column: str, what: str) -> str:
     """Name of a column that the card names, with or without its unit."""
     wanted = column if column in table.columns else split_unit(column)[0]
+    table.check_single(wanted, what, _NAME_ONE)
     if wanted not in table.columns:
         raise InputError(f"the log {table.path} has no column {column!r} for {what}{did_you_mean(column, table.columns)}")
     return wanted
 
 
 def _markers_by_name(table: Table, markers: Sequence[str]) -> list[Column]:
-    return [
-        Column(f"{marker}.{axis}", marker, column)
-        for marker in markers
-        for axis in "xyz"
-        for column in table.columns
-        if squeezed(column) == squeezed(marker) + axis
-    ]
+    out: list[Column] = []
+    for name, marker, axis in ((f"{marker}.{axis}", marker, axis) for marker in markers for axis in "xyz"):
+        hits = [c for c in (*table.columns, *table.double) if squeezed(c) == squeezed(marker) + axis]
+        _check_single(table, hits, name)
+        out += [Column(name, marker, column) for column in hits]
+    return out
+
+
+def _check_single(table: Table, hits: Sequence[str], what: str) -> None:
+    for column in hits:
+        table.check_single(column, what, _NAME_ONE)
 
 
 def _sensor_by_name(table: Table, card: Card, sensors: Sequence[str], markers: Sequence[Column]) -> str | None:
@@ -119,7 +125,9 @@ def _axes_by_name(table: Table, sensor: str) -> list[Column]:
         endings = {axis, f"{group_of(axis)}{axis[1]}"}
         if axis[0] == "t":
             endings |= {f"m{axis[1]}", f"moment{axis[1]}"}
-        hits = [c for c in table.columns if squeezed(c) in {prefix + ending for prefix in prefixes for ending in endings}]
+        names = {prefix + ending for prefix in prefixes for ending in endings}
+        hits = [c for c in (*table.columns, *table.double) if squeezed(c) in names]
+        _check_single(table, hits, axis)
         if len(hits) > 1:
             raise InputError(
                 f"the log {table.path} has columns {hits}, each of which may be {axis}; name one under axes in the card."
@@ -164,6 +172,7 @@ def time_stamps(table: Table, card: Card) -> np.ndarray:
     if column is None:
         return np.arange(len(table.rows)) / float(rate or 1.0)
     name = column if column in table.columns else split_unit(column)[0]
+    table.check_single(name, "the time", "name one by its number as time.column in a card")
     if name not in table.columns:
         raise InputError(f"the log {table.path} has no time column {column!r}{did_you_mean(column, table.columns)}")
     unit = card.time.unit or table.units[table.columns.index(name)] or "s"
@@ -176,6 +185,12 @@ def _time_column(table: Table) -> str | None:
     """Find the first column by a name of time that holds numbers; a clock such as 4/4/2024 3:36 PM does not count."""
     hits = [c for c in table.columns if squeezed(c) in _TIME_NAMES]
     return next((c for c in hits if is_data([table.rows[0][table.columns.index(c)]] * 2, table.decimal_comma)), None)
+
+
+def _check_times(table: Table) -> None:
+    for column in table.double:
+        if squeezed(column) in _TIME_NAMES:
+            table.check_single(column, "the time", "name one by its number as time.column in a card")
 
 
 def _noted_rate(table: Table) -> float:
@@ -193,6 +208,7 @@ def _noted_rate(table: Table) -> float:
                 "unit. Set time.rate in a card, in Hz."
             )
         return rate
+    _check_times(table)
     clocks = [c for c in table.columns if squeezed(c) in _TIME_NAMES]
     problem = f"holds {table.rows[0][table.columns.index(clocks[0])]!r}, which is no number" if clocks else "is missing"
     raise InputError(
