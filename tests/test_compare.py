@@ -157,6 +157,13 @@ def test_repeated_trials_give_mean_spread_and_confidence(run: Path, tmp_path: Pa
     assert content["axes"]["fx"]["confidence"]["gain"] == pytest.approx([mean, half])
 
 
+def test_a_log_that_is_listed_twice_is_no_second_trial(run: Path, tmp_path: Path) -> None:
+    log = write_csv(tmp_path / "log.csv", *seen_by(run, 0.0, 2.0, 500.0))
+    for again in (log, tmp_path / "." / "log.csv", str(log), fs.read_log(log)):
+        with pytest.raises(fs.InputError, match=r"log\.csv is listed twice"):
+            fs.compare(run, [log, again])
+
+
 def test_residual_is_cheap_and_scaled(run: Path, tmp_path: Path) -> None:
     time, values = seen_by(run, 0.0, 2.0, 100.0)
     log = fs.read_log(write_csv(tmp_path / "log.csv", time, values + 0.1), {"time": {"offset": 0.0}, "sensor": "wrist"})

@@ -21,7 +21,7 @@ from femsim.studies.calibration.file import CalibrationFile, Experiment, Measure
 from femsim.studies.comparison.card import read_card
 from femsim.studies.comparison.compare import compare
 from femsim.studies.comparison.comparison import Comparison
-from femsim.studies.comparison.log import LEAST_SAMPLES, Log, read_log
+from femsim.studies.comparison.log import LEAST_SAMPLES, Log, check_once, read_log
 from femsim.studies.comparison.run_series import RunSeries, make_run_series
 from femsim.studies.sweeps.case import Job, Row, read_row, satisfies
 from femsim.studies.sweeps.engine import Engine
@@ -231,6 +231,7 @@ class Evaluator:
                     f"{self.path}: sensor {reading.sensor!r} is not in the scene{did_you_mean(reading.sensor, sensors)}"
                 )
             card = card.model_copy(update={"sensor": reading.sensor})
+        check_once([folder / log for log in reading.logs])
         return [read_log(folder / log, card, sensors=sensors, markers=markers, gravity=gravity) for log in reading.logs]
 
     def _check_channels(self, experiment: Experiment) -> None:

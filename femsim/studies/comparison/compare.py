@@ -16,7 +16,7 @@ from femsim.studies.comparison.agreement import Agreement, agreement, vector_rms
 from femsim.studies.comparison.alignment import find_lag, find_offset
 from femsim.studies.comparison.card import Card, read_card
 from femsim.studies.comparison.comparison import Comparison, Trial
-from femsim.studies.comparison.log import LEAST_SAMPLES, Log, read_log, tare_mean
+from femsim.studies.comparison.log import LEAST_SAMPLES, Log, check_once, read_log, tare_mean
 from femsim.studies.comparison.readers import Channel
 from femsim.studies.comparison.resampling import evenly, gap_mask, lowpass, resample
 from femsim.studies.comparison.run_series import RunSeries, read_run
@@ -73,6 +73,7 @@ def compare(
         raise InputError(
             "a log that is read already has its card; give card and sensor to read_log, or the path of the log here."
         )
+    check_once([entry.source if isinstance(entry, Log) else entry for entry in given])
     card = read_card(card)
     if sensor is not None and card.markers:
         raise InputError(f"sensor {sensor!r} is asked for, but the card maps markers; leave one of them out.")

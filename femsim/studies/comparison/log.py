@@ -244,6 +244,26 @@ def _check_axes(source: str, recording: Recording, card: Card, block: Mapping[st
         raise InputError(f"the log {source} has no force, without which torques cannot move to another frame.point.")
 
 
+def check_once(paths: Sequence[str | Path]) -> None:
+    """Refuse a log that is listed twice: it would count as two trials.
+
+    Raises
+    ------
+    InputError
+        Names it.
+    """
+    known: dict[Path, str | Path] = {}
+    for path in paths:
+        full = Path(path).resolve()
+        if full in known:
+            again = "" if str(known[full]) == str(path) else f", as {known[full]} and as {path}"
+            raise InputError(
+                f"the log {path} is listed twice{again}; each log is one trial, and one that counts twice narrows the intervals "
+                "without reason. List it once."
+            )
+        known[full] = path
+
+
 def tare_mean(source: str, time: np.ndarray, values: np.ndarray, tare: TareCard | None) -> np.ndarray:
     """Mean of the rows in the tare window, (k,); of the first complete row without one.
 
