@@ -325,7 +325,7 @@ def test_wrong_files_are_refused_in_words(tmp_path: Path, text: str, message: st
         (
             '"near", "cube", kind="gap", partner="floor"',
             'sensor = "near", ',
-            r"c\.toml: the run rest has no sensor and no marker",
+            r"c\.toml: the run rest has only near \(gap\); a comparison takes markers, and sensors of the kinds contact, mount",
         ),
         ('"tip", "cube", kind="marker", node=0', 'sensor = "tipp", ', r"c\.toml: sensor 'tipp' is not in rest"),
     ],

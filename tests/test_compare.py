@@ -487,6 +487,25 @@ def test_what_does_not_fit_is_said(run: Path, tmp_path: Path) -> None:
 # ------------------------------------------------------------------------------------------------------------- constant offsets
 
 
+def test_what_a_run_has_is_said_where_it_has_no_force(tmp_path: Path) -> None:
+    """It was said to have no sensor; and a marker that is asked for as a force was not named."""
+    scene = fs.Scene("gap", dt=0.01, duration=0.2, theta=1.0)
+    scene.add_floor()
+    scene.add_rigid("box", fs.Box((0.02, 0.03, 0.05)), mass=0.5, position=(0.0, 0.0, 0.1))
+    scene.sensor("near", "box", kind="gap", partner="floor", reach=1.0)
+    log = write_csv(tmp_path / "log.csv", np.arange(20.0), np.zeros((20, 1)), "time,Fx")
+    run = fs.simulate(scene, out=tmp_path / "gap")
+    for one in (run, tmp_path / "gap"):
+        with pytest.raises(fs.InputError, match=r"has only near \(gap\); a comparison takes markers, and sensors of the kinds"):
+            fs.compare(one, log)
+    scene.sensor("dot", "box", kind="marker")
+    scene.sensor("hit", "box")
+    run = fs.simulate(scene)
+    for sensor, words in (("dot", "it is a marker. Leave sensor out"), ("hot", "There is only hit. Markers are dot.")):
+        with pytest.raises(fs.InputError, match=re.escape(words)):
+            fs.compare(run, log, sensor=sensor)
+
+
 def test_a_tare_takes_the_same_window_from_both_sides(run: Path, tmp_path: Path) -> None:
     """A log that was tared against a plain mount sensor: only what the log lost in its window is lost in the run too."""
     time, values = seen_by(run, 0.0, 2.0, 1000.0)

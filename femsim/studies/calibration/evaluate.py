@@ -12,7 +12,7 @@ from typing import Any, get_args
 
 import numpy as np
 
-from femsim.base.errors import InputError, did_you_mean
+from femsim.base.errors import InputError
 from femsim.base.status import FINISHED
 from femsim.run.sensors import sensor_columns
 from femsim.run.verdict import headline
@@ -21,7 +21,7 @@ from femsim.studies.calibration.file import CalibrationFile, Experiment, Measure
 from femsim.studies.comparison.card import read_card
 from femsim.studies.comparison.compare import compare
 from femsim.studies.comparison.comparison import Comparison
-from femsim.studies.comparison.log import LEAST_SAMPLES, Log, check_once, read_log
+from femsim.studies.comparison.log import LEAST_SAMPLES, Log, check_once, no_sensor, read_log
 from femsim.studies.comparison.run_series import RunSeries, make_run_series
 from femsim.studies.sweeps.case import Job, Row, read_row, satisfies
 from femsim.studies.sweeps.engine import Engine
@@ -140,10 +140,11 @@ class Evaluator:
             sensors |= {f"{s.name}_measured": s.kind for s in scene.sensors if s.reading is not None}
             markers = tuple(s.name for s in scene.sensors if s.kind == "marker")
             self._columns[experiment.name] = sensor_columns(scene)
+            kinds = {s.name: s.kind for s in scene.sensors}
             self._masses[experiment.name] = {body.name: float(body.mass) for body in scene.bodies}
             gravity = self._gravity[experiment.name] = tuple(float(g) for g in scene.gravity)
             self._logs[experiment.name] = [self._read(r, sensors, markers, gravity) for r in experiment.readings]
-            self._check_channels(experiment)
+            self._check_channels(experiment, kinds)
 
     def __enter__(self) -> Evaluator:
         return self
@@ -228,13 +229,14 @@ class Evaluator:
         if reading.sensor is not None:
             if reading.sensor not in sensors:
                 raise InputError(
-                    f"{self.path}: sensor {reading.sensor!r} is not in the scene{did_you_mean(reading.sensor, sensors)}"
+                    f"{self.path}: sensor {reading.sensor!r} is not in the scene"
+                    f"{no_sensor(reading.sensor, tuple(sensors), markers)}"
                 )
             card = card.model_copy(update={"sensor": reading.sensor})
         check_once([folder / log for log in reading.logs])
         return [read_log(folder / log, card, sensors=sensors, markers=markers, gravity=gravity) for log in reading.logs]
 
-    def _check_channels(self, experiment: Experiment) -> None:
+    def _check_channels(self, experiment: Experiment, kinds: Mapping[str, str]) -> None:
         """Refuse readings of sensors and markers that the runs will not have, by a run of zeros, before one of an hour.
 
         Raises
@@ -245,7 +247,7 @@ class Evaluator:
         columns = dict.fromkeys(self._columns[experiment.name], np.zeros(LEAST_SAMPLES))
         times = {"time_s": np.arange(1.0, LEAST_SAMPLES + 1.0)}
         try:
-            series = make_run_series(experiment.name, columns | times, self._gravity[experiment.name])
+            series = make_run_series(experiment.name, columns | times, self._gravity[experiment.name], kinds=kinds)
             for logs in self._logs[experiment.name]:
                 series.values(logs[0])
         except InputError as error:

@@ -109,7 +109,9 @@ def read_log(
     if not path.exists():
         raise InputError(f"the log {path} does not exist; correct its path.")
     if card.sensor is not None and sensors and card.sensor not in sensors:
-        raise InputError(f"sensor {card.sensor!r}, which is asked for, is not in the run{did_you_mean(card.sensor, sensors)}")
+        raise InputError(
+            f"sensor {card.sensor!r}, which is asked for, is not in the run{no_sensor(card.sensor, sensors, markers)}"
+        )
     for name in card.markers:
         if markers and name not in markers:
             raise InputError(f"the card maps marker {name!r}, which the run does not have{did_you_mean(name, markers)}")
@@ -242,6 +244,13 @@ def _check_axes(source: str, recording: Recording, card: Card, block: Mapping[st
             )
     if moves and "torque" in block and "force" not in block:
         raise InputError(f"the log {source} has no force, without which torques cannot move to another frame.point.")
+
+
+def no_sensor(name: str, sensors: Sequence[str], markers: Sequence[str]) -> str:
+    """Return the end of a sentence that starts "sensor ... is not in the run": what there is."""
+    if name in markers:
+        return " as a force: it is a marker. Leave sensor out, and name its columns or label under [markers] of a card."
+    return did_you_mean(name, sensors) + (f" Markers are {', '.join(markers)}." if markers else "")
 
 
 def check_once(paths: Sequence[str | Path]) -> None:

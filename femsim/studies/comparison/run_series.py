@@ -13,8 +13,9 @@ from femsim.base.errors import InputError, did_you_mean
 from femsim.base.status import EXIT_STATUS
 from femsim.base.table import read_table
 from femsim.run.result import Run
+from femsim.scene.sensor_kinds import SENSOR_KINDS
 from femsim.studies.comparison.columns import WRENCH_AXES
-from femsim.studies.comparison.log import LEAST_SAMPLES, Log
+from femsim.studies.comparison.log import LEAST_SAMPLES, Log, no_sensor
 from foreign.text import read_json
 from viz.ending import how_it_ended
 from viz.files import no_run
@@ -82,7 +83,7 @@ class RunSeries:
                 f"nothing says which force/torque sensor of {self.name} the log {log.source} belongs to; it has "
                 f"{', '.join(self.sensors) or 'none'}. Name one as 'sensor' in the card, or by --sensor."
             )
-        raise InputError(f"sensor {sensor!r} is not in {self.name}{did_you_mean(sensor, self.sensors)}")
+        raise InputError(f"sensor {sensor!r} is not in {self.name}{no_sensor(sensor, self.sensors, self.markers)}")
 
 
 def read_run(run: Run | RunSeries | str | Path) -> RunSeries:
@@ -134,7 +135,11 @@ def read_run(run: Run | RunSeries | str | Path) -> RunSeries:
 
 
 def make_run_series(
-    name: str, table: Mapping[str, np.ndarray], gravity: Sequence[float], masses: Mapping[str, float] | None = None
+    name: str,
+    table: Mapping[str, np.ndarray],
+    gravity: Sequence[float],
+    masses: Mapping[str, float] | None = None,
+    kinds: Mapping[str, str] | None = None,
 ) -> RunSeries:
     """Make the series of a run out of a table of them, such as that of a case of a sweep.
 
@@ -148,6 +153,8 @@ def make_run_series(
         World frame.
     masses : mapping of str to float, kg, optional
         Bodies by name.
+    kinds : mapping of str to str, optional
+        Kinds of the sensors and markers by name.
 
     Raises
     ------
@@ -162,6 +169,7 @@ def make_run_series(
         {
             "settings": {"gravity_mps2": list(gravity)},
             "bodies": {body: {"mass_kg": mass} for body, mass in (masses or {}).items()},
+            "sensors": {sensor: {"kind": kind} for sensor, kind in (kinds or {}).items()},
         },
         [],
     )
@@ -170,8 +178,16 @@ def make_run_series(
 def _checked(name: str, time: np.ndarray, columns: dict[str, np.ndarray], info: dict[str, Any], warnings: list[str]) -> RunSeries:
     sensors = tuple(c[:-3] for c in columns if c.endswith("_fx") and all(f"{c[:-3]}_{a}" in columns for a in WRENCH_AXES))
     markers = tuple(c[:-2] for c in columns if c.endswith("_x") and all(f"{c[:-2]}_{a}" in columns for a in "xyz"))
+    told = {
+        sensor: str(entry.get("kind", "")) for sensor, entry in _section(info, "sensors").items() if isinstance(entry, Mapping)
+    }
     if not sensors and not markers:
-        raise InputError(f"the run {name} has no sensor and no marker; add some by scene.sensor(...) and run it again.")
+        others = ", ".join(f"{sensor} ({kind})" for sensor, kind in told.items()) or ", ".join(columns)
+        taken = ", ".join(kind for kind, declared in SENSOR_KINDS.items() if declared.is_wrench)
+        raise InputError(
+            f"the run {name} has {f'only {others}' if others else 'no sensor and no marker'}; a comparison takes markers, and "
+            f"sensors of the kinds {taken}. Add one by scene.sensor(...) and run the scene again."
+        )
     if len(time) < LEAST_SAMPLES:
         raise InputError(f"the run {name} has {len(time)} steps; at least {LEAST_SAMPLES} are needed to compare anything.")
     if not np.isfinite(time).all() or not (np.diff(time) > 0).all():
@@ -201,8 +217,7 @@ def _checked(name: str, time: np.ndarray, columns: dict[str, np.ndarray], info: 
         raise InputError(f"the run {name}: run.json holds no numbers for gravity or a mass; it is damaged, run the scene again.")
     if len(masses) > 1:
         masses["all bodies together"] = sum(masses.values())
-    told = {sensor: entry for sensor, entry in _section(info, "sensors").items() if isinstance(entry, Mapping)}
-    kinds = {s: str(told.get(s, told.get(s.removesuffix("_measured"), {})).get("kind", "")) for s in sensors}
+    kinds = {s: told.get(s, told.get(s.removesuffix("_measured"), "")) for s in sensors}
     return RunSeries(name, time, columns, sensors, markers, pull, tuple(warnings), masses, kinds)
 
 
