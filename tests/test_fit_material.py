@@ -160,6 +160,9 @@ def test_units_and_separators(tmp_path: Path) -> None:
     for head, rows in (
         ("strain (%),stress (kPa)", "10,1\n20,2"),
         ("Stretch\tNominal stress (Pa)", "1.1\t1000\n1.2\t2000"),
+        ("strain [%],stress [kPa]", "10,1\n20,2"),
+        ("Tensile strain (%);Tensile stress (MPa)", "10;0.001\n20;0.002"),
+        ("strain [mm/mm];stress [N/mm^2]", "0.1;0.001\n0.2;0.002"),
         ("x;engineering strain (mm/mm);true stress (MPa);engineering stress (N/mm2)", "0;0.1;9;0.001\n0;0.2;9;0.002\n;;;"),
     ):
         path.write_text(f"{head}\n{rows}\n", encoding="utf-8")
@@ -198,5 +201,9 @@ def test_wrong_input(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
         fs.plot_fit(fit, tmp_path / "picture.gif")
     with pytest.raises(fs.MaterialError, match=r"poisson_ratio is 0\.5"):
         fs.write_card(tmp_path / "card.toml", fit, fit.best, poisson_ratio=0.5)
+    (tmp_path / "mine.toml").write_text("edited by hand")
+    assert execute(["fit-material", str(good), "--out", str(tmp_path / "mine.toml")]) == 2
+    assert "mine.toml exists; choose another by --out" in capsys.readouterr().err
+    assert (tmp_path / "mine.toml").read_text() == "edited by hand"
     assert execute(["fit-material", str(tmp_path / "none.csv")]) == 2
     assert "cannot be read" in capsys.readouterr().err

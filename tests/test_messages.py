@@ -376,7 +376,7 @@ def wrong_things(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             "reproduce cond --only fig77",
             "'fig77'; did you mean 'fig7'? there are I, fig6, II, fig7",
         ),
-        ("fit-material test.csv", "column 'stress' has no unit; write one of Pa, kPa, MPa, N/mm2, GPa in parentheses"),
+        ("fit-material test.csv", "column 'stress' has no unit; write one of Pa, kPa, MPa, N/mm2, GPa in brackets"),
         ("fit-material one.csv", "has 1 sample below"),
         ("selftest stack_rigd", "'stack_rigd'; did you mean 'stack_rigid'? femsim selftest --list lists them.\n"),
         ("help", "there is no command 'help'; femsim --help lists the commands."),

@@ -375,6 +375,8 @@ def fit_material(
     picture = plot if plot is not None else Path(f"{test.stem}_fit.png")
     if also and not prony:
         raise InputError("--also goes with --prony; a law alone is fitted to one test.")
+    if out is not None and out.exists():
+        raise InputError(f"the card {out} exists; choose another by --out, or remove it.")
     if prony:
         viscous = fit_viscous((test, *also), prony, law[0] if law else "ogden_1", min_strain=min_strain, max_strain=max_strain)
         print(viscous.summary())

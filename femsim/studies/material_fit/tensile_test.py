@@ -20,8 +20,9 @@ LEAST_SAMPLES, _LARGEST, _LONGEST_TITLE = 2, 1e15, 200
 _MODULUS = {"Pa": 1.0, "kPa": 1e3, "MPa": 1e6, "N/mm2": 1e6, "GPa": 1e9}
 _RATIO = {"": 1.0, "1": 1.0, "-": 1.0, "mm/mm": 1.0, "m/m": 1.0, "%": 0.01}
 _TIME = {"s": 1.0, "ms": 1e-3, "min": 60.0}
-_STRAINS = ("engineering strain", "nominal strain", "stretch", "strain")
-_STRESSES = ("engineering stress", "nominal stress", "stress")
+_STRAINS = ("engineering strain", "nominal strain", "stretch", "strain", "tensile strain")
+_STRESSES = ("engineering stress", "nominal stress", "stress", "tensile stress")
+_IN_BRACKETS = re.compile(r"[(\[](.*)[)\]]")
 
 
 @dataclass(frozen=True)
@@ -53,10 +54,10 @@ def read_tensile_test(path: str | Path) -> TensileTest:
     ----------
     path : path-like
         Text with lines of head, if any, then a line of column names, then numbers; separated by semicolons, tabs or commas. One
-        column is named "engineering strain", "strain" or "stretch" (in parentheses 1, mm/mm or %), one "engineering stress",
-        "nominal stress" or "stress" with its unit, e.g. "Engineering Stress (MPa)". A column "time" (in parentheses s, ms or
-        min) is read where all of it is numbers that do not fall. Columns of true strain and stress are not used; other columns
-        may stand beside.
+        column is named "engineering strain", "nominal strain", "tensile strain", "strain" or "stretch" (in round or square
+        brackets 1, mm/mm or %), one "engineering stress", "nominal stress", "tensile stress" or "stress" with its unit, e.g.
+        "Engineering Stress (MPa)" or "stress [kPa]". A column "time" (in brackets s, ms or min) is read where all of it is
+        numbers that do not fall. Columns of true strain and stress are not used; other columns may stand beside.
 
     Returns
     -------
@@ -114,7 +115,7 @@ def _times(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> np.ndarray |
     if "time" not in names:
         return None
     column = names.index("time")
-    unit = re.search(r"\((.*)\)", titles[column])
+    unit = _IN_BRACKETS.search(titles[column])
     factor = _TIME.get(unit.group(1).strip().lower()) if unit else None
     try:
         values = np.array([float(cells[column]) for cells in rows if any(cell.strip() for cell in cells)])
@@ -143,15 +144,16 @@ def _plain_title(title: str) -> str:
     """Name of a column without its unit, in small letters."""
     if len(title) > _LONGEST_TITLE:
         return ""
-    return re.sub(r"\s+", " ", re.sub(r"\(.*\)", "", title)).strip().lower()
+    return re.sub(r"\s+", " ", _IN_BRACKETS.sub("", title)).strip().lower()
 
 
 def _unit(path: Path, title: str, known: dict[str, float]) -> float:
-    found = re.search(r"\((.*)\)", title)
+    found = _IN_BRACKETS.search(title)
     unit = (found.group(1) if found else "").strip()
     factors = {name.lower(): factor for name, factor in known.items()}
-    if unit.lower() not in factors:
+    plain = unit.lower().replace("mm^2", "mm2").replace("mm²", "mm2")
+    if plain not in factors:
         has = f"the unit {unit!r}" if unit else "no unit"
         allowed = ", ".join(name for name in known if name)
-        raise InputError(f"{path}: column {title!r} has {has}; write one of {allowed} in parentheses behind the name.")
-    return factors[unit.lower()]
+        raise InputError(f"{path}: column {title!r} has {has}; write one of {allowed} in brackets behind the name.")
+    return factors[plain]

@@ -130,7 +130,7 @@ def _recursion(kept: np.ndarray, taken: np.ndarray, springs: np.ndarray) -> None
 
 @naming_parameters
 def fit_viscous(
-    tests: Sequence[TensileTest | str | Path],
+    tests: TensileTest | str | Path | Sequence[TensileTest | str | Path],
     terms: int = 2,
     law: str = "ogden_1",
     *,
@@ -141,7 +141,7 @@ def fit_viscous(
 
     Parameters
     ----------
-    tests : sequence of TensileTest or path
+    tests : TensileTest or path, or a sequence of them
         Each with a column "time (s)". A held stretch or a return in one of them, or pulls at rates that differ three times or
         more, tell relaxation from the curve of the law; one pull at one rate does not.
     terms : int
@@ -162,7 +162,10 @@ def fit_viscous(
     """
     from scipy.optimize import least_squares
 
-    read = tuple(test if isinstance(test, TensileTest) else read_tensile_test(test) for test in tests)
+    given = (tests,) if isinstance(tests, (TensileTest, str, Path)) else tests
+    read = tuple(test if isinstance(test, TensileTest) else read_tensile_test(test) for test in given)
+    if not read:
+        raise InputError("no tensile test is given; name at least one.")
     if law not in FITS:
         raise InputError(f"law {law!r} cannot be fitted{did_you_mean(law, FIT_LAWS)}")
     if not 1 <= terms <= 5:
