@@ -67,20 +67,22 @@ def read_bag(path: str, topic: str | None) -> dict[str, Any]:
     -------
     dict
         ``topics``: all that have wrenches. Where the topic is one of them, or the only one for None: ``nanoseconds`` (n,) as they
-        arrived, ``wrenches`` (n, 6).
+        arrived, ``wrenches`` (n, 6), and ``frames``, all that their headers name.
     """
     topics, rows = _messages(path, topic, _WRENCH)
     if rows is None:
         return {"topics": topics}
-    stamps, values = [], []
+    stamps, values, frames = [], [], set()
     for message in rows:
         force, torque = message.wrench.force, message.wrench.torque
         stamps.append(_nanoseconds(message))
+        frames.add(str(message.header.frame_id))
         values.append((force.x, force.y, force.z, torque.x, torque.y, torque.z))
     return {
         "topics": topics,
         "nanoseconds": np.array(stamps, dtype=np.int64),
         "wrenches": np.array(values, dtype=np.float64).reshape(-1, 6),
+        "frames": sorted(frames),
     }
 
 

@@ -49,7 +49,7 @@ def write_c3d(path: Path, points: np.ndarray, labels: list[str], unit: str, hidd
     return path
 
 
-def write_mcap(path: Path, topics: tuple[str, ...] = ("/wrench",)) -> Path:
+def write_mcap(path: Path, topics: tuple[str, ...] = ("/wrench",), frames: tuple[str, ...] = ("tool0",)) -> Path:
     writer_module = pytest.importorskip("mcap_ros2.writer")
     with open(path, "wb") as stream:
         writer = writer_module.Writer(stream)
@@ -57,7 +57,7 @@ def write_mcap(path: Path, topics: tuple[str, ...] = ("/wrench",)) -> Path:
         for k, (t, row) in enumerate(zip(TIME, VALUES, strict=True)):
             stamp = 1_700_000_000_000_000_000 + round(t * 1e9)
             message = {
-                "header": {"stamp": {"sec": stamp // 10**9, "nanosec": stamp % 10**9}, "frame_id": "tool0"},
+                "header": {"stamp": {"sec": stamp // 10**9, "nanosec": stamp % 10**9}, "frame_id": frames[k % len(frames)]},
                 "wrench": {
                     name: dict(zip("xyz", part.tolist(), strict=True)) for name, part in (("force", row[:3]), ("torque", row[3:]))
                 },

@@ -250,6 +250,14 @@ def test_mcap_round_trip(tmp_path: Path) -> None:
         fs.read_log(tmp_path / "cut.mcap")
 
 
+def test_wrenches_of_two_frames_are_no_log_of_one_sensor(tmp_path: Path) -> None:
+    path = write_mcap(tmp_path / "log.mcap", frames=("left_ft", "right_ft"))
+    with pytest.raises(
+        fs.InputError, match=r"has wrenches in the frames 'left_ft', 'right_ft' on one topic; record those of one"
+    ):
+        fs.read_log(path)
+
+
 def test_rosbag2_round_trip(tmp_path: Path) -> None:
     rosbag2 = pytest.importorskip("rosbags.rosbag2")
     from rosbags.typesys import Stores, get_typestore

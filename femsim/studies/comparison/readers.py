@@ -144,6 +144,11 @@ def read_ros(path: Path, card: Card) -> Recording:
     stamps, rows = found["nanoseconds"], found["wrenches"]
     if not len(rows):
         raise InputError(f"the log {path} has no message on its topic; check the recorder, or set topic in the card.")
+    if len(found["frames"]) > 1:
+        names = ", ".join(repr(name) for name in found["frames"])
+        raise InputError(
+            f"the log {path} has wrenches in the frames {names} on one topic; record those of one sensor, in one frame."
+        )
     order = np.lexsort((*rows.T[::-1], stamps))  # a bag is in the order in which messages arrived; their own stamps count
     time = (stamps[order] - stamps[order[0]]) * 1e-9
     units = [unit_factor(str(path), kind, getattr(card.units, kind), "") for kind in ("force", "torque")]
