@@ -303,6 +303,16 @@ def test_a_parameter_that_may_be_none_can_be_free(tmp_path: Path) -> None:
         (FREE.replace("scale =", "scal =") + FIT, r"free\.young_modulus\.scal: the key is unknown; did you mean 'scale'"),
         (FREE.replace("reference = 1e4", "start = 1e6") + FIT, r"start 1e\+06, which is not between its bounds"),
         (FREE + FIT.replace("rest.csv", "gone.csv"), r"gone\.csv"),
+        (FREE + FIT.replace('"rest.csv"', '"rest.csv", "rest.csv"'), r"rest\.csv is listed twice"),
+        (
+            FREE.replace("2000] }", "2000], prior = [3000, 10] }") + FIT,
+            r"free\.density has a prior of mean 3000, which is not between its bounds 500 and 2000",
+        ),
+        (
+            FREE.replace("reference = 1e4", "prior = [-1, 1]") + FIT,
+            r"free\.young_modulus has a prior of mean -1, which is not between its bounds",
+        ),
+        (FREE + "[noise]\ntorque = 0.1\n" + FIT, r"c\.toml: noise\.torque is 0\.1, but the logs have no torque, only force"),
         (FREE + FIT.replace("card =", "sensor = 'flor', card ="), r"sensor 'flor' is not in the scene; did you mean 'floor'"),
         (FREE + FIT.replace('name = "rest"', 'name = "rest"\nheld_out = true'), r"holds all experiments out"),
         (FREE + FIT + FIT[FIT.index("[[") :], r"two experiments named 'rest'"),

@@ -145,6 +145,7 @@ class Evaluator:
             gravity = self._gravity[experiment.name] = tuple(float(g) for g in scene.gravity)
             self._logs[experiment.name] = [self._read(r, sensors, markers, gravity) for r in experiment.readings]
             self._check_channels(experiment, kinds)
+        self._check_noise()
 
     def __enter__(self) -> Evaluator:
         return self
@@ -252,6 +253,16 @@ class Evaluator:
                 series.values(logs[0])
         except InputError as error:
             raise InputError(f"{self.path}: {error}") from None
+
+    def _check_noise(self) -> None:
+        """Refuse the noise of a kind of channel that no log has."""
+        there = {channel.kind for readings in self._logs.values() for logs in readings for channel in logs[0].channels}
+        for kind, value in self.file.noise.model_dump().items():
+            if value is not None and kind not in there:
+                raise InputError(
+                    f"{self.path}: noise.{kind} is {value:g}, but the logs have no {kind}, only {' and '.join(sorted(there))}; "
+                    "remove it, or name the columns in a card."
+                )
 
     def _case(self, experiment: Experiment, unit: np.ndarray, *, check: bool = False) -> Job:
         """Make the job of an experiment at a point."""

@@ -32,8 +32,8 @@ class Free(_Section):
     start : float, optional
         Start value; default the middle of the bounds.
     prior : (float, float), optional
-        Mean and standard deviation of prior knowledge; on a logarithmic scale a normal distribution of the
-        logarithm with the standard deviation deviation/mean.
+        Mean, which lies between the bounds, and standard deviation of prior knowledge; on a logarithmic scale a normal
+        distribution of the logarithm with the standard deviation deviation/mean.
     reference : float, optional
         A value from another source; its errors are reported beside those of the fit.
     """
@@ -55,8 +55,11 @@ class Free(_Section):
             value = getattr(self, name)
             if value is not None and not low <= value <= high:
                 raise ValueError(f"has {name} {value:g}, which is not between its bounds {low:g} and {high:g}")
-        if self.scale == "log" and self.prior is not None and self.prior[0] <= 0:
-            raise ValueError(f"has a prior of mean {self.prior[0]:g} on a logarithmic scale; it must be positive")
+        if self.prior is not None and not low <= self.prior[0] <= high:
+            raise ValueError(
+                f"has a prior of mean {self.prior[0]:g}, which is not between its bounds {low:g} and {high:g}; correct it, or "
+                "widen the bounds"
+            )
         return self
 
     def unit(self, value: float) -> float:
