@@ -163,6 +163,20 @@ def test_names_of_two_columns_are_said_and_refused_where_they_matter(tmp_path: P
         fs.read_log(text(tmp_path / "log.csv", "time,tip_x,tip_x,tip_y,tip_z", rows=rows), markers=["tip"])
 
 
+def test_forces_beside_markers_are_said_to_be_unused(tmp_path: Path) -> None:
+    """A log of both was compared by one of them alone, without a word."""
+    rows = [f"{0.01 * k:g},{k},{2 * k},{3 * k},{4 * k}" for k in range(20)]
+    names: dict[str, Any] = {"sensors": ["pull"], "markers": ["dot"]}
+    log = fs.read_log(text(tmp_path / "log.csv", "time,Fx,dot_x,dot_y,dot_z", rows=rows), **names)
+    assert log.sensor is None and log.warnings[0].startswith("columns Fx look like a force or torque and are not used beside")
+    asked = fs.read_log(tmp_path / "log.csv", {"sensor": "pull"}, **names)
+    assert [c.name for c in asked.channels] == ["fx"] and asked.warnings == ()
+    log = fs.read_log(text(tmp_path / "log.csv", "time,pull_fx,dot_x,dot_y,dot_z", rows=rows), **names)
+    assert log.sensor == "pull" and log.warnings[0].startswith("columns dot_x, dot_y, dot_z look like markers and are not used")
+    card = {"markers": {"dot": ["dot_x", "dot_y", "dot_z"]}}
+    assert fs.read_log(tmp_path / "log.csv", card, **names).warnings == ()
+
+
 def test_other_refusals(tmp_path: Path) -> None:
     good = text(tmp_path / "log.csv", "time,Fx,Fy,Fz,Tx,Ty,Tz")
     with pytest.raises(fs.InputError, match="nothing says which"):

@@ -16,6 +16,7 @@ from femsim.base.units import TIME_UNITS, split_unit
 from femsim.studies.comparison.card import Card
 
 WRENCH_AXES = ("fx", "fy", "fz", "tx", "ty", "tz")
+_PREFIXES = ("", "wrench", "fieldwrench")
 _NAME_ONE = "name one by its number in a card"
 _TIME_NAMES = {"t", "time", "times", "timestamp", "stamp", "elapsedtime", "timestamps", "seconds", "sec"}
 #: Hz in a unit of sample rates, in small letters without blanks.
@@ -37,8 +38,12 @@ def group_of(axis: str) -> str:
     return "force" if axis[0] == "f" else "torque"
 
 
-def choose_columns(table: Table, card: Card, sensors: Sequence[str], markers: Sequence[str]) -> tuple[list[Column], str | None]:
+def choose_columns(
+    table: Table, card: Card, sensors: Sequence[str], markers: Sequence[str]
+) -> tuple[list[Column], str | None, tuple[str, ...]]:
     """Choose the columns of a table that are used, and the sensor that they belong to; None for markers.
+
+    Third come notes on columns that are recognised too, but not used: a log is compared by its forces or by its markers.
 
     Parameters
     ----------
@@ -55,16 +60,20 @@ def choose_columns(table: Table, card: Card, sensors: Sequence[str], markers: Se
         A column that is missing, none that is recognised, two for one axis, or no word about the sensor.
     """
     if card.markers:
-        return _markers_of_card(table, card), None
+        return _markers_of_card(table, card), None, ()
     if card.axes:
-        return _axes_of_card(table, card), card.sensor or only_sensor(table.path, sensors)
+        return _axes_of_card(table, card), card.sensor or only_sensor(table.path, sensors), ()
     by_name = [] if card.sensor is not None else _markers_by_name(table, markers)
     sensor = _sensor_by_name(table, card, sensors, by_name)
     axes = _axes_by_name(table, sensor) if sensor is not None else []
     if axes:
-        return axes, sensor
+        found = ", ".join(column.name for column in by_name)
+        note = f"columns {found} look like markers and are not used beside a force; to compare them, name them under markers"
+        return axes, sensor, (f"{note} in a card",) if by_name else ()
     if by_name:
-        return by_name, None
+        found = ", ".join(c for c in table.columns if any(squeezed(c) in _names_of(axis, _PREFIXES) for axis in WRENCH_AXES))
+        note = f"columns {found} look like a force or torque and are not used beside markers; to compare them, give the sensor"
+        return by_name, None, (f"{note} (--sensor, or sensor in a card)",) if found else ()
     raise InputError(
         f"in the log {table.path} no column is recognised as a force or torque (Fx, Force X (N) ...)"
         f"{' or as a marker of the run' if markers else ''}; name them under axes in a card. "
@@ -118,14 +127,19 @@ def _sensor_by_name(table: Table, card: Card, sensors: Sequence[str], markers: S
     return None if markers else only_sensor(table.path, sensors)
 
 
+def _names_of(axis: str, prefixes: Sequence[str]) -> set[str]:
+    """Names, squeezed, by which a component of a wrench is recognised."""
+    endings = {axis, f"{group_of(axis)}{axis[1]}"}
+    if axis[0] == "t":
+        endings |= {f"m{axis[1]}", f"moment{axis[1]}"}
+    return {prefix + ending for prefix in prefixes for ending in endings}
+
+
 def _axes_by_name(table: Table, sensor: str) -> list[Column]:
-    prefixes = ("", "wrench", "fieldwrench", squeezed(sensor), squeezed(sensor.removesuffix("_measured")))
+    prefixes = (*_PREFIXES, squeezed(sensor), squeezed(sensor.removesuffix("_measured")))
     out: list[Column] = []
     for axis in WRENCH_AXES:
-        endings = {axis, f"{group_of(axis)}{axis[1]}"}
-        if axis[0] == "t":
-            endings |= {f"m{axis[1]}", f"moment{axis[1]}"}
-        names = {prefix + ending for prefix in prefixes for ending in endings}
+        names = _names_of(axis, prefixes)
         hits = [c for c in (*table.columns, *table.double) if squeezed(c) in names]
         _check_single(table, hits, axis)
         if len(hits) > 1:

@@ -67,7 +67,7 @@ class Recording:
 def read_text(path: Path, card: Card, sensors: Sequence[str], markers: Sequence[str]) -> Recording:
     """Read a text table."""
     table = read_table(path)
-    columns, sensor = choose_columns(table, card, sensors, markers)
+    columns, sensor, notes = choose_columns(table, card, sensors, markers)
     time = time_stamps(table, card)
     values, channels = [], []
     for name, group, column in columns:
@@ -77,7 +77,7 @@ def read_text(path: Path, card: Card, sensors: Sequence[str], markers: Sequence[
         with np.errstate(over="ignore"):  # what is infinite is refused below, with all other values
             values.append(table.numbers(column) * factor)
         channels.append(Channel(name, group, SI_UNIT["position" if sensor is None else group]))
-    return Recording(time, tuple(channels), np.column_stack(values), sensor, table.warnings)
+    return Recording(time, tuple(channels), np.column_stack(values), sensor, (*table.warnings, *notes))
 
 
 def read_c3d(path: Path, card: Card, markers: Sequence[str]) -> Recording:

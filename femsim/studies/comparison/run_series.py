@@ -182,11 +182,12 @@ def _checked(name: str, time: np.ndarray, columns: dict[str, np.ndarray], info: 
         sensor: str(entry.get("kind", "")) for sensor, entry in _section(info, "sensors").items() if isinstance(entry, Mapping)
     }
     if not sensors and not markers:
-        others = ", ".join(f"{sensor} ({kind})" for sensor, kind in told.items()) or ", ".join(columns)
-        taken = ", ".join(kind for kind, declared in SENSOR_KINDS.items() if declared.is_wrench)
+        taken = [kind for kind, declared in SENSOR_KINDS.items() if declared.is_wrench]
+        gauges = [f"{sensor} ({kind})" for sensor, kind in told.items() if kind not in (*taken, "marker")]
+        others = ", ".join(gauges or columns)
         raise InputError(
             f"the run {name} has {f'only {others}' if others else 'no sensor and no marker'}; a comparison takes markers, and "
-            f"sensors of the kinds {taken}. Add one by scene.sensor(...) and run the scene again."
+            f"sensors of the kinds {', '.join(taken)}. Add one by scene.sensor(...) and run the scene again."
         )
     if len(time) < LEAST_SAMPLES:
         raise InputError(f"the run {name} has {len(time)} steps; at least {LEAST_SAMPLES} are needed to compare anything.")
