@@ -487,6 +487,16 @@ def test_what_does_not_fit_is_said(run: Path, tmp_path: Path) -> None:
 # ------------------------------------------------------------------------------------------------------------- constant offsets
 
 
+@pytest.mark.parametrize(("unit", "factor"), [("ms", 1e3), ("us", 1e6)])
+@pytest.mark.parametrize("offset", [0.0, "auto"])
+def test_times_in_another_unit_are_named(run: Path, tmp_path: Path, unit: str, factor: float, offset: object) -> None:
+    time, values = seen_by(run, 0.0, 2.0, 100.0)
+    log = write_csv(tmp_path / "log.csv", factor * time, values)
+    with pytest.raises(fs.InputError, match=re.escape(f'if its times are in {unit}, set time.unit = "{unit}" in the card')):
+        fs.compare(run, log, {"time": {"offset": offset}})
+    assert fs.compare(run, log, {"time": {"offset": offset, "unit": unit}}).axes["fx"].rmse < 0.1
+
+
 def test_what_a_run_has_is_said_where_it_has_no_force(tmp_path: Path) -> None:
     """It was said to have no sensor; and a marker that is asked for as a force was not named."""
     scene = fs.Scene("gap", dt=0.01, duration=0.2, theta=1.0)

@@ -68,6 +68,14 @@ def test_tables_are_recognised_without_a_card(tmp_path: Path, above: list[str], 
     assert log.sensor == "wrist" and log.warnings == ()
 
 
+@pytest.mark.parametrize("names", ["sec,nanosec", "header.stamp.sec,header.stamp.nanosec", "stamp_secs,stamp_nsecs"])
+def test_seconds_and_nanoseconds_are_one_clock(tmp_path: Path, names: str) -> None:
+    """Their seconds alone repeat, and the advice was to keep the first of equal stamps."""
+    stamps = [round(t * 1e9) + 1_700_000_000_500_000_000 for t in TIME]
+    rows = [f"{s // 10**9},{s % 10**9},{row}" for s, row in zip(stamps, lines(time=False), strict=True)]
+    check(fs.read_log(text(tmp_path / "log.csv", f"{names},Fx,Fy,Fz,Tx,Ty,Tz", rows=rows)))
+
+
 @pytest.mark.parametrize(
     ("noted", "rate"),
     [("2000", 2000.0), ("2000 Hz", 2000.0), ("2 kHz", 2000.0), ("0.5kHz", 500.0), ("1e3 1/s", 1000.0), ("250 samples/s", 250.0),

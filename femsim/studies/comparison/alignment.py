@@ -15,6 +15,8 @@ from femsim.studies.comparison.resampling import fill_gaps, gap_mask, resample
 _MOST_ALIGNED = 200_000  # samples in the search for the lag
 #: Records that differ by less than this part of their variation are the same, and need no fraction of a sample.
 SAME = 1e-9
+#: Units that clocks without a unit often have, s; and how many times as long as a run a log may be.
+_UNITS, _ALIKE_LONG = {"ms": 1e-3, "us": 1e-6, "ns": 1e-9}, 10.0
 _GAINS = (0.5, 2.0)  # of a log over the run, where units are right
 #: Scores say nothing about which lag is right where they differ by less than this part of what the best one leaves unexplained,
 #: and this more, but at most by this.
@@ -68,9 +70,20 @@ def find_offset(
     if lag is None:
         raise InputError(
             f"the log {log.source} cannot be aligned with the run: one of them does not vary, or time.max_lag leaves "
-            "no overlap; give time.offset in the card."
+            f"no overlap; give time.offset in the card.{clock_hint(log, float(run_time[-1] - run_time[0]))}"
         )
     return float(run_time[0] + lag.samples / rate), lag.explained, lag.uncertain / rate
+
+
+def clock_hint(log: Log, lasts: float) -> str:
+    """Say which unit the times of a log seem to have where it is so many times as long as the run; "" for none."""
+    for unit, factor in _UNITS.items():
+        if log.card.time.unit is None and 1.0 / _ALIKE_LONG < factor * log.time[-1] / lasts < _ALIKE_LONG:
+            return (
+                f" The log lasts {log.time[-1]:.3g} s and the run {lasts:.3g} s: if its times are in {unit}, set time.unit = "
+                f'"{unit}" in the card.'
+            )
+    return ""
 
 
 @dataclass(frozen=True)

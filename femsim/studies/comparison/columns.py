@@ -13,6 +13,7 @@ import numpy as np
 from femsim.base.errors import InputError, did_you_mean
 from femsim.base.table import Table, is_data
 from femsim.base.units import TIME_UNITS, split_unit
+from femsim.model.path_files import time_column, time_parts, times_of
 from femsim.studies.comparison.card import Card
 
 WRENCH_AXES = ("fx", "fy", "fz", "tx", "ty", "tz")
@@ -172,7 +173,7 @@ def only_sensor(path: Path, sensors: Sequence[str]) -> str:
 
 
 def time_stamps(table: Table, card: Card) -> np.ndarray:
-    """Time stamps of a table, (n,), s: its time column, or a rate of the card or of the preamble.
+    """Time stamps of a table, (n,), s: its time column, seconds and nanoseconds in two, or a rate of the card or of the preamble.
 
     Raises
     ------
@@ -181,7 +182,7 @@ def time_stamps(table: Table, card: Card) -> np.ndarray:
     """
     rate, column = card.time.rate, card.time.column
     if column is None and rate is None:
-        column = _time_column(table)
+        column = _time_column(table) or _divided_clock(table)
         rate = None if column is not None else _noted_rate(table)
     if column is None:
         return np.arange(len(table.rows)) / float(rate or 1.0)
@@ -189,6 +190,8 @@ def time_stamps(table: Table, card: Card) -> np.ndarray:
     table.check_single(name, "the time", "name one by its number as time.column in a card")
     if name not in table.columns:
         raise InputError(f"the log {table.path} has no time column {column!r}{did_you_mean(column, table.columns)}")
+    if card.time.unit is None and len(_clock_parts(table, name)) == 2:
+        return times_of(table, name, None)[0]
     unit = card.time.unit or table.units[table.columns.index(name)] or "s"
     if unit not in TIME_UNITS:
         raise InputError(f"the time column of {table.path} has the unit {unit!r}; set time.unit in the card.")
@@ -199,6 +202,20 @@ def _time_column(table: Table) -> str | None:
     """Find the first column by a name of time that holds numbers; a clock such as 4/4/2024 3:36 PM does not count."""
     hits = [c for c in table.columns if squeezed(c) in _TIME_NAMES]
     return next((c for c in hits if is_data([table.rows[0][table.columns.index(c)]] * 2, table.decimal_comma)), None)
+
+
+def _divided_clock(table: Table) -> str | None:
+    """Find a clock of two columns, such as header.stamp.sec and header.stamp.nanosec."""
+    found = time_column(table)
+    return found if found is not None and len(_clock_parts(table, found)) == 2 else None
+
+
+def _clock_parts(table: Table, name: str) -> tuple[str, ...]:
+    """Columns of a clock: this one, or those of seconds and of parts of a second."""
+    try:
+        return time_parts(table, name)
+    except InputError:  # a part that is no number
+        return (name,)
 
 
 def _check_times(table: Table) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 from femsim.base.errors import InputError, naming_parameters
 from femsim.run.result import Run
 from femsim.studies.comparison.agreement import Agreement, agreement, vector_rmse
-from femsim.studies.comparison.alignment import find_lag, find_offset
+from femsim.studies.comparison.alignment import clock_hint, find_lag, find_offset
 from femsim.studies.comparison.card import Card, read_card
 from femsim.studies.comparison.comparison import Comparison, Trial
 from femsim.studies.comparison.log import LEAST_SAMPLES, Log, check_once, read_log, tare_mean
@@ -233,6 +233,7 @@ def _grid(run: RunSeries, placed: Sequence[_Placed], rate: float, run_rate: floa
         raise InputError(
             f"run and logs share {len(grid)} samples at {rate:g} Hz; at least {LEAST_SAMPLES} are needed. The run has "
             f"{run.time[0]:.4g} to {run.time[-1]:.4g} s, {spans}; check time.offset, window and rate of the card."
+            f"{clock_hint(placed[0].log, float(run.time[-1] - run.time[0]))}"
         )
     return np.minimum(grid, run.time[-1])
 
