@@ -143,7 +143,7 @@ def test_a_push_is_saved_forked_and_forgotten_with_the_simulation(tmp_path: Path
     assert np.abs(sim.step(5).state.v).max() < 1e-12
     empty = fs.Scene("empty", dt=0.005, duration=1.0)
     empty.add_rigid("other", fs.Sphere(0.1), mass=1.0)
-    with pytest.raises(fs.InputError, match="what was saved pushes 'box', which this scene lacks"):
+    with pytest.raises(fs.InputError, match="another scene: its body 0 is cube of 81 coordinates, that of 'empty' is other"):
         fs.Simulation(empty).restore(saved)
 
 

@@ -12,11 +12,24 @@ import numpy as np
 import foreign
 from femsim.base.errors import InputError
 from femsim.base.files import replacing
+from femsim.scene.scene import Scene
 from femsim.step.state import State
 from foreign.text import read_npz
 
-#: Version of the files.
-VERSION = 1
+#: Version of the files; since 2 they name what the scene has.
+VERSION = 2
+#: What of a scene is named, see :func:`names_of`.
+NAMED = ("body", "part", "coupling", "sensor")
+
+
+def names_of(scene: Scene) -> dict[str, tuple[str, ...]]:
+    """Name what a scene has, by kind and in order, in the words of a message."""
+    return {
+        "body": tuple(f"{body.name} of {body.n_q} coordinates" for body in scene.bodies),
+        "part": tuple(scene.part_names),
+        "coupling": tuple(coupling.name for coupling in scene.couplings),
+        "sensor": tuple(f"{s.name} ({s.kind}) of {s.hold or s.coupling or s.part}" for s in scene.sensors),
+    }
 
 
 @dataclass(frozen=True, repr=False)
@@ -37,6 +50,8 @@ class Saved:
         Last rows of sensors.csv and steps.csv; empty before the first step.
     health : dict
         What the health verdict knows.
+    names : dict of str to tuple of str
+        What the scene has, in order: "body", with the number of coordinates, "part", "coupling" and "sensor", with what it is on.
     """
 
     state: State
@@ -45,6 +60,7 @@ class Saved:
     pushes: Mapping[str, Mapping[str, np.ndarray]]
     rows: tuple[list[float], list[float]]
     health: Mapping[str, Any]
+    names: Mapping[str, tuple[str, ...]]
 
     def __repr__(self) -> str:
         return f"<Saved simulation at {self.state.t:g} s, step {self.state.step}>"
@@ -55,6 +71,7 @@ class Saved:
         arrays |= {f"solver/{name}": value for name, value in self.solver.items()}
         for folder, held in (("command", self.commands), ("push", self.pushes)):
             arrays |= {f"{folder}/{name}/{key}": value for name, own in held.items() for key, value in own.items()}
+        arrays |= {f"names/{kind}": np.array(own, dtype=str) for kind, own in self.names.items()}
         arrays |= {"row/sensors": np.array(self.rows[0]), "row/steps": np.array(self.rows[1])}
         with replacing(Path(path)) as temporary, temporary.open("wb") as file:
             np.savez(file, allow_pickle=False, version=np.array(VERSION), **arrays)
@@ -74,7 +91,8 @@ class Saved:
             raise InputError(f"{path}: cannot be read as a saved simulation ({error}); give a file of Saved.write.") from error
         version = arrays.pop("version", np.array(-1))
         if version.shape != () or version != VERSION:
-            raise InputError(f"{path}: is no saved simulation of version {VERSION}; write it again with this femsim.")
+            found = f" but of version {version}" if version.shape == () and version.dtype.kind in "iu" and version > 0 else ""
+            raise InputError(f"{path}: is no saved simulation of version {VERSION}{found}; write it again with this femsim.")
 
         def below(folder: str) -> dict[str, np.ndarray]:
             return {name[len(folder) :]: value for name, value in arrays.items() if name.startswith(folder)}
@@ -88,6 +106,7 @@ class Saved:
 
         try:
             state, rows = State.from_arrays(below("state/")), (arrays["row/sensors"].tolist(), arrays["row/steps"].tolist())
+            names = {kind: tuple(str(name) for name in arrays[f"names/{kind}"]) for kind in NAMED}
         except (KeyError, IndexError, TypeError, ValueError, OverflowError) as error:
             raise InputError(f"{path}: is no complete simulation ({error}); the file is damaged, take an earlier one.") from error
-        return cls(state, below("solver/"), by_name("command/"), by_name("push/"), rows, {})
+        return cls(state, below("solver/"), by_name("command/"), by_name("push/"), rows, {}, names)

@@ -19,7 +19,7 @@ from femsim.run.health import HealthWatch
 from femsim.run.recorder import Recorder
 from femsim.run.recording import Recording
 from femsim.run.result import SERIES, Run, series_of
-from femsim.run.saved import Saved
+from femsim.run.saved import Saved, names_of
 from femsim.run.sensors import Sensors, sensor_columns
 from femsim.run.simulate import MAX_HALVINGS, Begun, Call, begin, solver_of
 from femsim.run.verdict import Verdict
@@ -45,7 +45,8 @@ class _Engine:
         self.contents = _contents(scene)
         self.sensors = recorder.sensors if recorder else Sensors(self.stepper)
         self.health = recorder.health if recorder else HealthWatch(self.stepper)
-        self.start = Saved(self.stepper.state, {}, {}, {}, ([], []), self.health.memory())
+        self.names = names_of(scene)
+        self.start = Saved(self.stepper.state, {}, {}, {}, ([], []), self.health.memory(), self.names)
         self.threads = BlasThreads(call.threads)
         self.columns = (sensor_columns(scene), step_columns())
         self.active: Simulation | None = None
@@ -420,21 +421,35 @@ class Simulation:
         solver = self._engine.stepper.solver
         memory = {name: value.copy() for name, value in solver.memory().items()} if isinstance(solver, Remembering) else {}
         pushes = {name: push.memory() for name, push in self._pushes.items()}
-        return Saved(self._engine.stepper.state, memory, dict(self._commands), pushes, self._rows, self._engine.health.memory())
+        engine = self._engine
+        return Saved(engine.stepper.state, memory, dict(self._commands), pushes, self._rows, engine.health.memory(), engine.names)
 
     def restore(self, saved: Saved) -> None:
         """Go back (or on) to where a simulation of this scene stood.
 
+        The scene may have other parameters: masses, stiffnesses, friction, gravity, dt. What is tried from one start under
+        changed circumstances needs that, and nothing is said of it.
+
         Raises
         ------
         InputError
-            It is of another scene, or this one records or was closed.
+            It is of another scene: bodies, parts, joints, chambers, tendons and sensors have other names, another order or size.
+            Or this one records or was closed.
         """
         if not isinstance(saved, Saved):
             raise InputError(f"restore: saved is {saved!r}; give what save() returned, or fs.Saved.read(file).")
         if self._recording is not None:
             raise InputError("a simulation that records cannot go back, since a run goes on in time; fork it, or do not record.")
         self._open("restore", stay=True)
+        for kind, own in self._engine.names.items():
+            there = saved.names[kind]
+            if there != own:
+                k = next((k for k, (a, b) in enumerate(zip(there, own, strict=False)) if a != b), min(len(there), len(own)))
+                a, b = (names[k] if k < len(names) else "missing" for names in (there, own))
+                raise InputError(
+                    f"restore: what was saved is of another scene: its {kind} {k} is {a}, that of {self._engine.scene.name!r} is "
+                    f"{b}; build the same scene, with names in the same order."
+                )
         unknown = set(saved.commands) - set(self._engine.scene.commands)
         if unknown:
             raise InputError(f"what was saved has the target {sorted(unknown)[0]!r}, which this scene lacks; build the same one.")
