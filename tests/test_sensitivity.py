@@ -198,6 +198,22 @@ def test_samples_with_a_failed_case_are_left_out_and_said(tmp_path: Path) -> Non
     assert json.loads((tmp_path / "bad" / "sensitivity.json").read_text())["status"] == "failed"
 
 
+@pytest.mark.usefixtures("inline")
+def test_a_metric_without_numbers_is_named_and_costs_the_others_nothing(tmp_path: Path) -> None:
+    """All were without indices, and the message spoke of samples without cases."""
+    late = 'late = "max(step, 0.015, 0.02)"\n'
+    ends = 'stop = ["step >= 1"]\n'  # before the window, which is inside the run as planned
+    design, longer = DESIGN.replace("16", "8"), "[settings]\nduration = 0.02\n"
+    path = write(tmp_path, ends + AXES + design + longer + METRICS + late)
+    result = fs.sensitivity(path, out=tmp_path / "study", workers=1)
+    assert result.status == "not converged" and set(result.indices) == {"weight"} and result.left_out == 0
+    assert result.message.startswith("Indices need 8 of the 8 samples, and late has numbers in all cases of 0 only")
+    assert "late has numbers in all cases of 0 samples only, and no indices" in result.warnings
+    alone = write(tmp_path, ends + AXES + design + longer + "[metrics]\n" + late, "alone.toml")
+    result = fs.sensitivity(alone, out=tmp_path / "alone", workers=1)
+    assert result.status == "failed" and "late has numbers in all cases of 0 only" in result.message and not result.indices
+
+
 def test_whole_numbers_and_equal_cases(tmp_path: Path) -> None:
     """Equal cases are run once, and stand in the design as often as it says."""
     path = write(

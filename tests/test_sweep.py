@@ -210,7 +210,13 @@ def test_reductions_and_windows() -> None:
         "rms(x)": np.sqrt(46 / 4), "std(x)": np.sqrt(45 / 4), "mean( x , 0.2, 3e-1 )": -1.5, "final(x, 0, 0.3)": 2,
     }  # fmt: skip
     assert {text: parse_metric(text).value(table) for text in want} == pytest.approx(want)
-    assert np.isnan(parse_metric("mean(x, 0.5, 0.6)").value(table))
+    late = parse_metric("mean(x, 0.5, 0.6)")
+    assert np.isnan(late.value(table)) and late.lacking(table).startswith(
+        "no step ends in its window, 0.5 to 0.6 s; the last one"
+    )
+    assert late.missed_by(0.4) == "its window, 0.5 to 0.6 s, lies outside the run, which lasts 0.4 s" and not late.missed_by(0.5)
+    assert parse_metric("max(x)").lacking(table | {"x": np.array([1.0, np.nan, 2.0, 4.0])}) == "x is not finite in some step"
+    assert not parse_metric("max(x)").missed_by(0.1) and not parse_metric("max(x)").lacking(table)
 
 
 def test_conditions() -> None:
@@ -236,6 +242,9 @@ def test_a_case_keeps_what_was_asked_for(tmp_path: Path) -> None:
     assert row["status"] == "converged" and json.loads(json.dumps(row | {"metrics": {}})) == read_row(folder) | {"metrics": {}}
     run = fs.simulate(fs.load_scene(tmp_path / "odd.py"))
     assert row["metrics"]["f"] == run.sensors["cube"].force[-1, 2] and np.isnan(row["metrics"]["late"])
+    assert row["message"].endswith(
+        "Metric late has no number: no step ends in its window, 5 to 6 s; the last one ends at 0.03 s."
+    )
     series = np.genfromtxt(folder / "series.csv", delimiter=",", names=True)
     assert series.dtype.names == ("time_s", "cube_fz_N")
     np.testing.assert_allclose(series["cube_fz_N"], run.sensors["cube"].force[:, 2], rtol=1e-9)
@@ -409,3 +418,25 @@ def test_a_column_that_is_not_there_is_said_before_anything_runs(
     assert status == 2 and "the scene writes no column 'cube_fz'; did you mean 'cube_f" in error
     assert (tmp_path / "built.txt").read_text() == "False\n"
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("options", [["--dry-run"], []])
+def test_a_window_outside_the_run_is_said_before_anything_runs(tmp_path: Path, call: Any, options: list[str]) -> None:
+    """The metric was NaN in all cases, and the sweep ended as converged."""
+    path = write(tmp_path, 'parameters.where = {values = [0, 1]}\nmetrics.late = "max(cube_fz_N, 5, 6)"\n')
+    status, _, error = call("sweep", str(path), *options, "--out", str(tmp_path / "out"))
+    assert status == 2 and "metrics.late: its window, 5 to 6 s, lies outside the run, which lasts 0.03 s; write other" in error
+    assert not (tmp_path / "out").exists()
+
+
+def test_where_only_some_cases_are_too_short_they_say_so(tmp_path: Path, call: Any) -> None:
+    """The duration is a parameter here: the first case misses the window, the second does not."""
+    timed = ODD.replace("duration=0.03", "duration=0.01 * n")
+    text = 'parameters.n = {values = [1, 3]}\nmetrics.late = "max(time_s, 0.015, 0.03)"\n'
+    path = write(tmp_path, text, scene=timed)
+    status, out, error = call("sweep", str(path), "--workers", "1", "--out", str(tmp_path / "out"))
+    assert status == 0 and "2 of 2 cases are finished, 1 have no number of metric late (column message)" in out, error
+    table = pandas.read_parquet(tmp_path / "out" / "results.parquet")
+    assert "Metric late has no number: no step ends in its window" in table["message"][0] and table["late"][1] == pytest.approx(
+        0.03
+    )

@@ -254,12 +254,14 @@ def _simulate(job: Job, row: Row, work: Path) -> None:
         series = [] if isinstance(job.series, str) else job.series
         for name in (*(m.column for m in metrics.values()), *(c.column for c in stop), *series):
             check_column(name, columns)
+        dt, duration = (job.settings.get(name) or getattr(scene, name) for name in ("dt", "duration"))
+        missed = {name: why for name, metric in metrics.items() if (why := metric.missed_by(duration))}
+        row["missed"] = "; ".join(f"metrics.{name}: {why}" for name, why in missed.items())
         if job.only_built:
             row.update(status="converged", message="The scene is built.")
             return
         from femsim.run.simulate import simulate
 
-        dt, duration = (job.settings.get(name) or getattr(scene, name) for name in ("dt", "duration"))
         dt = scene.dt_bounds[1] if dt == "auto" else dt
         run = simulate(
             scene,
@@ -285,6 +287,9 @@ def _simulate(job: Job, row: Row, work: Path) -> None:
         return
     table = run.table()
     row["metrics"] = {name: metric.value(table) for name, metric in metrics.items()}
+    for name, metric in metrics.items():
+        if (why := metric.lacking(table)) and not job.steps:
+            row["message"] += f" Metric {name} has no number: {why}."
     if job.folder and job.series:
         names = list(table) if job.series == "all" else ["time_s", *(name for name in job.series if name != "time_s")]
         _write_series(work / "series.csv", {name: table[name] for name in names})

@@ -73,9 +73,33 @@ class Metric:
         float
             In the unit of the column; NaN when no step ends in the window.
         """
-        tiny = 1e-9 * max(1.0, abs(self.end) if np.isfinite(self.end) else 1.0)
-        inside = (table["time_s"] >= self.start - tiny) & (table["time_s"] <= self.end + tiny)
+        inside = self._inside(table)
         return REDUCTIONS[self.reduction](table[self.column][inside]) if inside.any() else float("nan")
+
+    def _inside(self, table: Mapping[str, np.ndarray]) -> np.ndarray:
+        """Which steps end in the window, (n_steps,)."""
+        return (table["time_s"] >= self.start - self._tiny) & (table["time_s"] <= self.end + self._tiny)
+
+    @property
+    def _tiny(self) -> float:
+        """What rounding may have done to the time of a step, s."""
+        return 1e-9 * max(1.0, abs(self.end) if np.isfinite(self.end) else 1.0)
+
+    def missed_by(self, duration: float) -> str:
+        """Say why no step of a run of this duration, s, ends in the window; "" where some may."""
+        if self.start <= duration + self._tiny and self.end >= -self._tiny:
+            return ""
+        return f"its window, {self.start:g} to {self.end:g} s, lies outside the run, which lasts {duration:g} s"
+
+    def lacking(self, table: Mapping[str, np.ndarray]) -> str:
+        """Say why its value in a run is no number; "" where it is one."""
+        if np.isfinite(self.value(table)):
+            return ""
+        if not self._inside(table).any():
+            return (
+                f"no step ends in its window, {self.start:g} to {self.end:g} s; the last one ends at {table['time_s'][-1]:.6g} s"
+            )
+        return f"{self.column} is not finite in some step"
 
 
 @dataclass(frozen=True)

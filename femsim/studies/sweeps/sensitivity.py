@@ -60,8 +60,8 @@ class SensitivityResult:
     Attributes
     ----------
     status : {"converged", "not converged", "interrupted", "failed"}
-        "converged": every case is there and converged; "not converged": some did not, or failed, and their samples are left out;
-        "interrupted" and "failed": of the sweep, or too few samples; without indices.
+        "converged": every case is there and converged; "not converged": some did not, or failed, and their samples are left out,
+        or a metric has too few numbers; "interrupted" and "failed": of the sweep, or too few samples; without indices.
     message : str
         One sentence.
     folder : Path
@@ -135,19 +135,24 @@ def sensitivity(
     indices: dict[str, Indices] = {}
     left_out = 0
     if status in FINISHED:
-        table = _table(plan)
-        good = np.isfinite(table).all(axis=(1, 2))
-        left_out = int((~good).sum())
-        if good.sum() < _LEAST:
+        table, ended = _table(plan)
+        good = {name: np.isfinite(table[:, :, k]).all(axis=1) for k, name in enumerate(plan.file.metrics)}
+        few = {name: int(own.sum()) for name, own in good.items() if own.sum() < _LEAST}
+        if ended.sum() < _LEAST:
             status = "failed"
-            message = f"Only {good.sum()} of {sampling.count} samples have all their cases; {_LEAST} are needed. {message}"
+            message = f"Only {ended.sum()} of {sampling.count} samples have all their cases; {_LEAST} are needed. {message}"
         else:
+            left_out = max([int((~own).sum()) for name, own in good.items() if name not in few], default=int((~ended).sum()))
             indices = {
                 name: found
-                for k, name in enumerate(plan.file.metrics)
-                if (found := sobol_indices(plan.cases.varied, table[good, :, k], sampling.seed)) is not None
+                for k, (name, own) in enumerate(good.items())
+                if name not in few and (found := sobol_indices(plan.cases.varied, table[own, :, k], sampling.seed)) is not None
             }
-            notes = _notes(plan.file, indices, left_out)
+            notes = _notes(plan.file, indices, left_out, few)
+        if few and status in FINISHED:
+            status = "failed" if len(few) == len(good) else "not converged"
+            lacks = "; ".join(f"{name} has numbers in all cases of {count} only" for name, count in few.items())
+            message = f"Indices need {_LEAST} of the {sampling.count} samples, and {lacks} (see results.parquet). {message}"
     result = SensitivityResult(
         status, message, swept.folder, indices, tuple(notes), sampling.count, left_out, swept.counts
     )  # fmt: skip
@@ -209,18 +214,21 @@ def _check(file: SweepFile, path: Path) -> None:
         raise InputError(f"{path}: sampling.count is {file.sampling.count}; at least {_LEAST} are needed, 128 are a good start.")
 
 
-def _table(plan: Plan) -> np.ndarray:
-    """Metrics of all cases of the design, (samples, D + 2, metrics); NaN where a case gave none."""
+def _table(plan: Plan) -> tuple[np.ndarray, np.ndarray]:
+    """Metrics of all cases of the design, (samples, D + 2, metrics), NaN where there is none; samples whose cases all ended."""
     names = list(plan.file.metrics)
     rows: dict[str, Mapping[str, float]] = {
         key: row.get("metrics", {}) for key, row in plan.rows.items() if row["status"] in FINISHED
     }
     flat = [[float(rows.get(key, {}).get(name, math.nan)) for name in names] for key in plan.cases.order]
-    return np.array(flat).reshape(-1, len(plan.cases.varied) + 2, len(names))
+    per_sample = len(plan.cases.varied) + 2
+    ended = np.array([key in rows for key in plan.cases.order]).reshape(-1, per_sample).all(axis=1)
+    return np.array(flat).reshape(-1, per_sample, len(names)), ended
 
 
-def _notes(file: SweepFile, indices: Mapping[str, Indices], left_out: int) -> list[str]:
-    notes = [f"{name} does not vary, and has no indices" for name in file.metrics if name not in indices]
+def _notes(file: SweepFile, indices: Mapping[str, Indices], left_out: int, few: Mapping[str, int]) -> list[str]:
+    notes = [f"{name} does not vary, and has no indices" for name in file.metrics if name not in indices and name not in few]
+    notes += [f"{name} has numbers in all cases of {count} samples only, and no indices" for name, count in few.items()]
     if left_out:
         notes.append(f"{left_out} samples are left out, since a case of theirs gave no number; the indices are of the others")
     for name, own in indices.items():

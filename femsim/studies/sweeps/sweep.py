@@ -266,6 +266,10 @@ def sweep(
     text = f"{finished} of {len(plan.jobs)} cases are finished"
     text += f", {counts['not converged']} of them not converged" if counts["not converged"] else ""
     text += f", {wrong} wrong by their health (column verdict)" if wrong else ""
+    for name in plan.file.metrics:
+        values = [rows[job.id]["metrics"].get(name) for job in plan.jobs if job.id in rows and rows[job.id]["status"] in FINISHED]
+        lacking = sum(value is None or not math.isfinite(value) for value in values)
+        text += f", {lacking} have no number of metric {name} (column message)" if lacking else ""
     message = (
         f"{message} {text}{'; the same command with --resume runs the others.' if finished < len(plan.jobs) else '.'}".strip()
     )
@@ -372,7 +376,7 @@ def _probe(plan: Plan, pending: list[Job]) -> tuple[Row, float]:
     Raises
     ------
     InputError
-        Metrics, series or stop conditions name columns that the scene does not write.
+        Metrics, series or stop conditions name columns that the scene does not write, or windows lie outside the run.
     """
     process = CaseProcess(warm_up=False)
     candidates = sorted(pending, key=lambda job: not job.fps)[:_PROBES]
@@ -387,6 +391,9 @@ def _probe(plan: Plan, pending: list[Job]) -> tuple[Row, float]:
                 raise InputError(f"{plan.path}: {row['message']}")
             if row["status"] not in FINISHED:
                 continue
+            last = replace(pending[-1], only_built=True, folder="", time=patient, retries=0)
+            if row["missed"] and process.run(last).get("missed"):  # the duration may be a parameter, and only some too short
+                raise InputError(f"{plan.path}: {row['missed']}; write other times in s, or take a longer duration.")
             with tempfile.TemporaryDirectory() as scratch:
                 row = process.run(replace(job, steps=_PROBE_STEPS, folder=scratch, time=patient, retries=0))
                 frames = [path.stat().st_size for path in Path(scratch).rglob("frames/*") if path.is_file()]
