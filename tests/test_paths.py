@@ -147,6 +147,53 @@ def test_whole_poses_and_second_files_are_read(order: str, tmp_path: Path) -> No
 
 
 @needs_full_sets
+@pytest.mark.parametrize("order", ["pose_rows", "pose_columns"])
+def test_matrices_of_the_other_order_are_refused(order: str, tmp_path: Path) -> None:
+    """They were read as poses that all lie at the origin."""
+    poses = np.tile(np.eye(4), (3, 1, 1))
+    poses[:, :3, :3], poses[:, :3, 3] = TURNS.as_matrix(), XYZ
+    other = "pose_columns" if order == "pose_rows" else "pose_rows"
+    flat = (poses if other == "pose_rows" else poses.transpose(0, 2, 1)).reshape(3, 16)
+    said = f"line 1 has no pose by orientation='{order}': the last row of its matrix is 0.1, 0.2, 0.3, 1, and must be 0, 0, 0, 1"
+    with pytest.raises(fs.InputError, match=f"{said}; they fit orientation='{other}'"):
+        fs.load_path(put(tmp_path, rows(flat)), orientation=order)
+    flat[1, [3, 12]] = 0.5
+    with pytest.raises(fs.InputError, match="check the order of the columns"):
+        fs.load_path(put(tmp_path, "\n".join(f"{x}" for x in flat.ravel())), orientation=order)
+
+
+def test_the_order_of_a_quaternion_must_not_contradict_its_names(tmp_path: Path) -> None:
+    file = put(tmp_path, "x,y,z,qx,qy,qz,qw\n" + rows(XYZ, WXYZ[:, [1, 2, 3, 0]]).replace(" ", ","))
+    names = ["x", "y", "z", "qx", "qy", "qz", "qw"]
+    with pytest.raises(
+        fs.InputError, match="columns names qx, qy, qz, qw, but orientation is 'wxyz'; .* or say orientation='xyzw'"
+    ):
+        fs.load_path(file, columns=names, orientation="wxyz")
+    assert same_turns(fs.load_path(file, columns=names, orientation="xyzw"))
+    assert same_turns(fs.load_path(file, columns=["x", "y", "z", "qw", "qx", "qy", "qz"], orientation="wxyz"))
+
+
+@pytest.mark.parametrize(
+    ("name", "step", "count", "options", "noted"),
+    [
+        ("time", 10.0, 50, {}, True),
+        ("time", 1.0, 50, {}, True),
+        ("time_s", 10.0, 50, {}, False),
+        ("time", 10.0, 50, {"time_unit": "ms"}, False),
+        ("time", 0.5, 50, {}, False),
+        ("time", 1.37, 50, {}, False),
+        ("time", 10.0, 5, {}, False),
+    ],
+)
+def test_times_that_may_be_no_seconds_are_noted(
+    name: str, step: float, count: int, options: dict[str, Any], noted: bool, tmp_path: Path
+) -> None:
+    """A path of 2 s with its times in ms was one of 2000 s without a word."""
+    k = np.arange(count)
+    path = fs.load_path(put(tmp_path, f"{name} x y z\n" + rows(step * k, 1e-3 * k, 0 * k, 0 * k)), **options)
+    assert any(f"rows are {step:g} s apart; where they are ms, say time_unit='ms'" in note for note in path.notes) == noted
+
+
 def test_the_published_path_of_the_robot_is_read() -> None:
     """5500 poses, the tool straight down in all of them, 2.573 m of way, at most 0.000755 m in a step (its README)."""
     folder = full_set("cable_winding")

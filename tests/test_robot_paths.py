@@ -130,6 +130,13 @@ def test_a_log_of_joints_is_read(text: str, options: dict[str, Any], tmp_path: P
     assert log.joints["elbow"] == pytest.approx(np.radians([20, 40, 60]))
 
 
+def test_times_of_a_log_that_may_be_no_seconds_are_noted(tmp_path: Path) -> None:
+    (tmp_path / "log.csv").write_text("time,shoulder,elbow\n" + "".join(f"{10 * k},{0.001 * k},0.3\n" for k in range(50)))
+    noted = two_bars().load_path(tmp_path / "log.csv").notes
+    assert len(noted) == 1 and "rows are 10 s apart; where they are ms, say time_unit='ms'" in noted[0]
+    assert two_bars().load_path(tmp_path / "log.csv", time_unit="ms").notes == ()
+
+
 def test_a_joint_that_mimics_goes_no_faster_than_it_can(tmp_path: Path) -> None:
     """At 1 rad/s of the one that leads it turns back at 5."""
     bars = [fs.RobotLink.solid(name, fs.Piece(fs.Box((0.1, 0.01, 0.01))), 0.1) for name in ("left", "right")]

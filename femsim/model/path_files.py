@@ -53,6 +53,10 @@ _NO_PLACE = re.compile(
     r"|quaternion|orientation|r|rot|rotvec|rotation|ori)[_. ]?"
 )
 _PLACE = re.compile(r"(.*?)([xyz])")
+#: Last row of the matrix of a pose, and what may lack of it.
+_LAST_ROW, _ROUNDED = np.array([0.0, 0.0, 0.0, 1.0]), 1e-6
+#: Rows from which times that state no unit are doubted, and the least step between them, s.
+_MANY_ROWS, _LONG_STEP = 20, 1.0
 _MATRIX_KEYS = [[f"{i + k}{j + k}" for i in range(3) for j in range(3)] for k in (0, 1)]
 
 
@@ -198,7 +202,7 @@ def _of_rows(file: Path, numbers: np.ndarray, lines: list[int], asked: Asked) ->
             f"path {file} has {len(numbers)} lines of one number; {'x, y, z' if width == 3 else 'poses'} in turn need a multiple "
             f"of {width}."
         )
-    places, turns = _split(numbers.reshape(-1, width), asked.orientation)
+    places, turns = _split(file, numbers.reshape(-1, width), asked.orientation, lines[::width])
     return RawPath(places, turns, asked.orientation or "", "", "", None, 0.0, lines[::width])
 
 
@@ -208,7 +212,7 @@ def _width(orientation: str | None) -> int:
     return own if own == 16 else 3 + own
 
 
-def _split(values: np.ndarray, orientation: str | None) -> tuple[np.ndarray, np.ndarray | None]:
+def _split(file: Path, values: np.ndarray, orientation: str | None, lines: Sequence[int]) -> tuple[np.ndarray, np.ndarray | None]:
     """Positions (n, 3) and orientations (n, k) of the numbers of poses; those of matrices (4, 4) become matrices by rows."""
     if orientation is None:
         return values[:, :3], None
@@ -217,6 +221,15 @@ def _split(values: np.ndarray, orientation: str | None) -> tuple[np.ndarray, np.
     matrices = values.reshape(-1, 4, 4)
     if orientation == "pose_columns":
         matrices = matrices.transpose(0, 2, 1)
+    bad = np.flatnonzero(np.abs(matrices[:, 3] - _LAST_ROW).max(axis=1) > _ROUNDED)
+    if len(bad):
+        other = "pose_rows" if orientation == "pose_columns" else "pose_columns"
+        turned = bool((np.abs(matrices[:, :, 3] - _LAST_ROW).max(axis=1) <= _ROUNDED).all())
+        advice = f"they fit orientation={other!r}" if turned else "check the order of the columns"
+        raise InputError(
+            f"path {file}: line {lines[bad[0]]} has no pose by orientation={orientation!r}: the last row of its matrix is "
+            f"{', '.join(f'{x:.4g}' for x in matrices[bad[0], 3])}, and must be 0, 0, 0, 1; {advice}."
+        )
     return matrices[:, :3, 3].copy(), matrices[:, :3, :3].reshape(-1, 9)
 
 
@@ -236,12 +249,12 @@ def _of_table(file: Path, asked: Asked) -> RawPath:
     if time is not None and time not in table.columns:
         raise InputError(f"path {file} has no time column {time!r}{did_you_mean(time, table.columns)}")
     values = np.column_stack([finite_column(table, name) for name in columns])
-    places, turns = _split(values, orientation)
+    places, turns = _split(file, values, orientation, table.lines)
     times, clock = (None, 0.0) if time is None else times_of(table, time, asked.time_unit)
     units = [table.units[table.columns.index(name)] for name in columns]
     unit, angle = _stated(file, columns[:3], units[:3], "length"), _stated(file, columns[3:], units[3:], "angle")
     unread = [name for name in table.columns if name not in (*columns, *(time_parts(table, time) if time is not None else ()))]
-    notes = list(table.warnings)
+    notes = [*table.warnings, *([] if time is None or times is None else notes_on_times(table, time, asked.time_unit, times))]
     if named and unread:
         notes.append(f"columns that were not read: {', '.join(unread[:12])}{' ...' if len(unread) > 12 else ''}")
     return RawPath(places, turns, orientation or "", unit, angle, times, clock, table.lines, notes=tuple(notes))
@@ -287,6 +300,18 @@ def times_of(table: Table, name: str, given: str | None) -> tuple[np.ndarray, fl
     return times, clock
 
 
+def notes_on_times(table: Table, name: str, given: str | None, times: np.ndarray) -> list[str]:
+    """Say where times that state no unit may be no seconds: many rows, whole numbers, and long steps throughout."""
+    stated = given or _time_name(table, name)[1]
+    steps = np.diff(times)
+    if stated or len(times) < _MANY_ROWS or np.median(steps) < _LONG_STEP or np.abs(steps - np.round(steps)).max() > 1e-6:
+        return []
+    return [
+        f"the time column {name!r} states no unit and is taken as s, so that rows are {np.median(steps):g} s apart; where they "
+        "are ms, say time_unit='ms'"
+    ]
+
+
 def time_parts(table: Table, name: str) -> tuple[str, ...]:
     """Columns that are a time together with this one: seconds and parts of one, as "stamp.sec" and "stamp.nanosec"."""
     stem, unit = _time_name(table, name)
@@ -325,6 +350,13 @@ def _named_columns(table: Table, asked: Asked) -> tuple[list[str], str | None, s
     if len(columns) != width:
         means = WORDS[asked.orientation] if asked.orientation else "positions alone; say orientation= where there are more"
         raise InputError(f"path {table.path}: columns names {len(columns)}; allowed are {width}, since poses are {means}.")
+    order = "".join(match[2] for name in columns[3:] if (match := _QUATERNION.fullmatch(name.lower())))
+    if asked.orientation in ("wxyz", "xyzw") and sorted(order) == list("wxyz") and order != asked.orientation:
+        other = f", or say orientation={order!r}" if order in ORIENTATIONS else ""
+        raise InputError(
+            f"path {table.path}: columns names {', '.join(columns[3:])}, but orientation is {asked.orientation!r}; give them in "
+            f"this order{other}."
+        )
     return columns, asked.orientation, time_column(table, columns)
 
 

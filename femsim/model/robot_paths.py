@@ -24,7 +24,7 @@ from femsim.base.table import Table, read_table
 from femsim.base.units import UNITS, plain_unit
 from femsim.model.bodies.tree import TreeBody
 from femsim.model.drives import Profile
-from femsim.model.path_files import finite_column, time_column, times_of
+from femsim.model.path_files import finite_column, notes_on_times, time_column, times_of
 from femsim.model.paths import ToolPath, shipped_path
 from femsim.model.robot_checks import three
 
@@ -335,7 +335,9 @@ def load_joint_path(
         _check_speeds(f"path {file}", body, times, found)
     absent = [name for name in names if name not in found]
     notes = [*table.warnings, *([f"joints without a column: {', '.join(absent)}"] if absent else [])]
-    if stamp is None:
+    if stamp is not None:
+        notes += notes_on_times(table, stamp, time_unit, times)
+    else:
         unread = [column for column in table.columns if column not in chosen.values()]
         notes.append(
             f"no time column: rows are dt = {dt:g} s apart" + (f"; not read: {', '.join(unread[:12])}" if unread else "")
