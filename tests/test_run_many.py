@@ -83,6 +83,25 @@ def test_seeds_belong_to_rows() -> None:
     assert given[0].parameters == {"seed": 5}
 
 
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("height", "measure gave 'height', which is a parameter of the scene already; choose another name."),
+        ("verdict", "measure gave 'verdict', which is a column of every table already; choose another name."),
+    ],
+)
+def test_what_is_measured_has_a_name_of_its_own(name: str, said: str) -> None:
+    """A value named like a parameter replaced it in the table, and one named "verdict" was gone."""
+    runs = fs.run_many(build, [{"height": 0.011}], measure=lambda run: {name: 99.0}, workers=0, duration=0.01)
+    assert runs[0].status == "failed" and runs[0].message == said and runs.to_pandas()["height"][0] == 0.011
+
+
+def test_a_parameter_named_like_a_column_of_every_table_stays() -> None:
+    runs = fs.run_many(lambda status: build(), [{"status": 3}], workers=0, duration=0.01)
+    frame = runs.to_pandas()
+    assert frame["parameter_status"][0] == 3 and frame["status"][0] == "converged"
+
+
 SCRIPT = """
 import femsim as fs
 from beside import mass

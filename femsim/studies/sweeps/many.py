@@ -25,7 +25,7 @@ from femsim.base.status import FINISHED
 from femsim.run.simulate import simulate
 from femsim.scene.scene_file import scene_parameters
 from femsim.studies.sweeps.case import TABLES_FILE, Job, Row, run_case
-from femsim.studies.sweeps.packing import Build, Measure, Packed, pack
+from femsim.studies.sweeps.packing import TAKEN, Build, Measure, Packed, pack
 from femsim.studies.sweeps.process import COMPILE_S, CaseProcess
 from foreign.text import read_npz
 
@@ -117,6 +117,8 @@ class ManyRuns(Sequence[CaseRun]):
     def to_pandas(self) -> DataFrame:
         """Return a table with a row a case: parameters, values, status, verdict, message; pandas comes with the extra "sweep".
 
+        A parameter with one of the last three names, or "case", is called parameter_NAME, as in the table of a sweep.
+
         Raises
         ------
         InputError
@@ -128,7 +130,8 @@ class ManyRuns(Sequence[CaseRun]):
         import pandas
 
         rows = [
-            {**case.parameters, **case.values, "status": case.status, "verdict": case.verdict, "message": case.message}
+            {f"parameter_{name}" if name in TAKEN else name: value for name, value in case.parameters.items()}
+            | {**case.values, "status": case.status, "verdict": case.verdict, "message": case.message}
             for case in self
         ]
         return pandas.DataFrame(rows)
@@ -160,7 +163,8 @@ def run_many(
     table : sequence of mapping, mapping of sequences, or DataFrame
         Parameters of each case: a list of dicts, a dict of columns of one length, or a table of pandas.
     measure : callable, optional
-        ``measure(run) -> {name: number}``, called where the case ran, with its :class:`~femsim.run.result.Run`.
+        ``measure(run) -> {name: number}``, called where the case ran, with its :class:`~femsim.run.result.Run`. A name that is
+        a parameter, "case", "status", "verdict" or "message" fails the case.
     seed : int, optional
         Gives each case a whole number of its own as parameter ``seed``, by its row: the same table has the same numbers.
     workers : int, optional

@@ -20,6 +20,8 @@ from femsim.scene.scene_file import load_scene
 
 Build = Callable[..., Scene] | str | Path
 Measure = Callable[[Run], Mapping[str, float]]
+#: Columns of every table of runs, beside parameters and what is measured.
+TAKEN = ("case", "status", "verdict", "message")
 
 
 @dataclass(frozen=True)
@@ -48,14 +50,19 @@ class Packed:
         return made
 
     def values(self, run: Run) -> dict[str, float]:
-        """Numbers that are measured of a run, by name; InputError where something else comes of it."""
+        """Numbers that are measured of a run, by name; InputError where something else comes of it, or a name is taken."""
         if self.measure is None:
             return {}
         found: Any = self.measure(run)
         try:
-            return {str(name): float(np.asarray(value, dtype=np.float64).item()) for name, value in dict(found).items()}
+            values = {str(name): float(np.asarray(value, dtype=np.float64).item()) for name, value in dict(found).items()}
         except (TypeError, ValueError) as error:
             raise InputError(f"measure gave {found!r}, but must give numbers by name, {{'force': 1.0}} ({error}).") from None
+        for name in values:
+            if name in self.parameters or name in TAKEN:
+                what = "a parameter of the scene" if name in self.parameters else "a column of every table"
+                raise InputError(f"measure gave {name!r}, which is {what} already; choose another name.")
+        return values
 
 
 def pack(packed: Packed) -> str:
