@@ -265,8 +265,14 @@ def test_a_case_without_its_scene_file_brings_it_along(tmp_path: Path) -> None:
 
 
 def test_another_version_on_a_worker_is_refused(tmp_path: Path) -> None:
-    row = run_case(job(tmp_path, version="0.0.1"))
+    row = run_case(job(tmp_path, version="0.0.1", origin="another:/opt/femsim"))
     assert row["status"] == "failed" and "install the same on both" in row["message"]
+
+
+def test_a_change_of_femsim_during_a_sweep_is_said(tmp_path: Path) -> None:
+    """On one machine there are no two installations to make equal."""
+    row = run_case(job(tmp_path, version="0.0.1"))
+    assert row["status"] == "failed" and row["message"].startswith("femsim was changed since the sweep began (it was 0.0.1, and")
 
 
 def test_a_full_disk_is_said_and_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,6 +21,7 @@ import numpy as np
 
 from femsim.base.errors import InputError
 from femsim.base.files import write_json
+from femsim.base.place import ROOT
 from femsim.base.status import FINISHED
 from femsim.studies.sweeps.metrics import OutputError, check_column, parse_condition, parse_metric
 from femsim.studies.sweeps.packing import unpack
@@ -30,6 +31,11 @@ from foreign.text import read_json
 #: Its row; a folder that has it is complete. All columns of a case that functions made.
 CASE_FILE, TABLES_FILE = "case.json", "tables.npz"
 _DISK = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
+
+
+def _origin() -> str:
+    """Machine and folder that femsim runs from here."""
+    return f"{socket.gethostname()}:{ROOT}"
 
 
 @dataclass(frozen=True)
@@ -58,6 +64,8 @@ class Job:
         Frames per simulated second; 0 keeps no frames.
     version : str
         :func:`~femsim.studies.sweeps.sampling.source_version` where the job was made.
+    origin : str
+        Machine and folder of femsim where the job was made.
     time, memory, retries
         Limits; s, bytes, 1.
     steps : int
@@ -80,6 +88,7 @@ class Job:
     series: list[str] | str = field(default_factory=list)
     fps: float = 0.0
     version: str = field(default_factory=source_version)
+    origin: str = field(default_factory=_origin)
     time: float | None = None
     memory: float | None = None
     retries: int = 1
@@ -115,6 +124,11 @@ def run_case(job: Job) -> Row:
     work = work_folder(final, os.getpid())
     try:
         if job.version != source_version():
+            if job.origin == _origin():
+                raise InputError(
+                    f"femsim was changed since the sweep began (it was {job.version}, and is {source_version()}); undo the change "
+                    "and go on by --resume, or start the sweep anew, and leave femsim as it is until it ends."
+                )
             raise InputError(
                 f"this worker has femsim {source_version()}, but the sweep was started with {job.version}; install the same "
                 "on both."
