@@ -166,7 +166,7 @@ def test_the_order_of_a_quaternion_must_not_contradict_its_names(tmp_path: Path)
     file = put(tmp_path, "x,y,z,qx,qy,qz,qw\n" + rows(XYZ, WXYZ[:, [1, 2, 3, 0]]).replace(" ", ","))
     names = ["x", "y", "z", "qx", "qy", "qz", "qw"]
     with pytest.raises(
-        fs.InputError, match="columns names qx, qy, qz, qw, but orientation is 'wxyz'; .* or say orientation='xyzw'"
+        fs.InputError, match=r"columns names qx, qy, qz, qw, but orientation is 'wxyz'; .* or say orientation='xyzw'"
     ):
         fs.load_path(file, columns=names, orientation="wxyz")
     assert same_turns(fs.load_path(file, columns=names, orientation="xyzw"))

@@ -173,6 +173,26 @@ def test_each_has_a_verdict_of_its_own() -> None:
     assert sim.verdict == "good"
 
 
+def test_steps_that_do_not_converge_count_at_once() -> None:
+    """They counted when a run had ended only; the verdict was good beside ``converged`` of False."""
+    options: dict[str, Any] = {"solver": "cond", "max_iterations": 1, "max_halvings": 0}
+    run = fs.simulate(cube_scene(), **options)
+    sim = fs.Simulation(cube_scene(), **options)
+    assert sim.verdict == "good" and not run.steps["converged"].all()
+    while sim.step().converged:
+        pass
+    k = int(np.flatnonzero(run.steps["converged"] == 0)[0])
+    assert sim.state.step == k + 1 and sim.verdict == "wrong"
+    assert any(f"1 of {k + 1} steps did not converge" in reason for reason in sim.reasons)
+    saved = sim.save()
+    sim.step(STEPS - k - 1)
+    assert sim.verdict == run.verdict and sim.reasons == [reason["sentence"] for reason in run.info["health"]["reasons"]]
+    sim.restore(saved)
+    assert any(f"1 of {k + 1} steps did not converge" in reason for reason in sim.reasons)
+    sim.reset()
+    assert sim.verdict == "good"
+
+
 def test_saved_in_a_file(tmp_path: Path) -> None:
     sim = fs.Simulation(cube_scene()).step()
     sim.set("box", (0, 0, 0.02), over=0.05)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
@@ -58,7 +58,7 @@ class HealthWatch:
         self._inverted = [0] * len(system.bodies)
         self._words = [("", "")] * len(system.bodies)
         self._crept: dict[tuple[int, int], float] = {}
-        self._counts = dict.fromkeys(_SHARES, 0)
+        self._steps, self._counts = 0, dict.fromkeys(_SHARES, 0)
         self._first = {name: When(0, 0.0) for name in _SHARES}
         self._low, self._high = self._box()
 
@@ -80,16 +80,25 @@ class HealthWatch:
 
     def finish(self, steps: int) -> None:
         """Judge what only the end tells: shares of the steps, and elements that stayed inverted."""
-        for name, (words, advice) in _SHARES.items():
-            count = self._counts[name]
-            self.findings.judge(
-                name, [], count / max(steps, 1), getattr(self._bounds, name), self._first[name],
-                f"{count} of {steps} steps {words}", advice,
-            )  # fmt: skip
+        self._judge_shares(self.findings, steps)
         for k, count in enumerate(self._inverted):
             reason = self.findings.reasons.get(f"inverted {self._stepper.scene.bodies[k].name}")
             if count and reason is not None:
                 reason.verdict, reason.text = "wrong", f"{reason.text}, and the run ends so"
+
+    def so_far(self) -> Findings:
+        """Findings with the shares of the steps until now, which still change: what a run that ended here would say."""
+        findings = Findings({key: replace(reason) for key, reason in self.findings.reasons.items()})
+        self._judge_shares(findings, self._steps)
+        return findings
+
+    def _judge_shares(self, findings: Findings, steps: int) -> None:
+        for name, (words, advice) in _SHARES.items():
+            count = self._counts[name]
+            findings.judge(
+                name, [], count / max(steps, 1), getattr(self._bounds, name), self._first[name],
+                f"{count} of {steps} steps {words}", advice,
+            )  # fmt: skip
 
     def fail(self, step: int, time: float, message: str) -> None:
         """Take in that a step gave numbers that nothing can go on with."""
@@ -259,6 +268,7 @@ class HealthWatch:
 
     def _effort(self, report: StepReport, when: When) -> None:
         details = report.solution.details
+        self._steps += 1
         happened = {
             "unconverged": not report.solution.converged,
             "halved": report.halved,
@@ -371,6 +381,7 @@ class HealthWatch:
             "inverted": list(self._inverted),
             "words": [list(pair) for pair in self._words],
             "crept": [[a, b, way] for (a, b), way in self._crept.items()],
+            "steps": self._steps,
             "counts": dict(self._counts),
             "first": {name: [when.step, when.time] for name, when in self._first.items()},
             "box": [self._low.tolist(), self._high.tolist()],
@@ -384,6 +395,7 @@ class HealthWatch:
         self._inverted = list(memory["inverted"])
         self._words = [(first, actors) for first, actors in memory["words"]]
         self._crept = {(int(a), int(b)): float(way) for a, b, way in memory["crept"]}
+        self._steps = int(memory.get("steps", 0))  # checkpoints of before have none, and their runs count by themselves
         self._counts = dict(memory["counts"])
         self._first = {name: When(int(step), float(time)) for name, (step, time) in memory["first"].items()}
         self._low, self._high = (np.array(corner) for corner in memory["box"])

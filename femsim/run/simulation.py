@@ -212,15 +212,15 @@ class Simulation:
 
     @property
     def verdict(self) -> Verdict:
-        """What the steps so far are worth as physics: "good", "doubtful" or "wrong"."""
+        """What the steps so far are worth as physics: "good", "doubtful" or "wrong", as of a run that ended here."""
         self._activate()
-        return self._engine.health.findings.verdict
+        return self._engine.health.so_far().verdict
 
     @property
     def reasons(self) -> list[str]:
         """Why, one sentence each; empty when good."""
         self._activate()
-        return [reason["sentence"] for reason in self._engine.health.findings.as_json()["reasons"]]
+        return [reason["sentence"] for reason in self._engine.health.so_far().as_json()["reasons"]]
 
     def points(self, body: str) -> np.ndarray:
         """Positions of the nodes of a soft body, or of the centres of the links of a rod, (n, 3), m, world.

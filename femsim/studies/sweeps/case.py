@@ -126,8 +126,8 @@ def run_case(job: Job) -> Row:
         if job.version != source_version():
             if job.origin == _origin():
                 raise InputError(
-                    f"femsim was changed since the sweep began (it was {job.version}, and is {source_version()}); undo the change "
-                    "and go on by --resume, or start the sweep anew, and leave femsim as it is until it ends."
+                    f"femsim was changed since the sweep began (it was {job.version}, and is {source_version()}); undo the "
+                    "change and go on by --resume, or start the sweep anew, and leave femsim as it is until it ends."
                 )
             raise InputError(
                 f"this worker has femsim {source_version()}, but the sweep was started with {job.version}; install the same "
