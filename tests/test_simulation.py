@@ -193,6 +193,23 @@ def test_steps_that_do_not_converge_count_at_once() -> None:
     assert sim.verdict == "good"
 
 
+def test_handles_are_taken_as_the_scene_takes_them() -> None:
+    scene = fs.Scene("handles", dt=DT, duration=1.0, gravity=(0.0, 0.0, 0.0))
+    box = scene.add_rigid("box", fs.Box((0.01, 0.01, 0.01)), mass=0.1)
+    cube = scene.add_soft("cube", fs.box_tets((0.02, 0.02, 0.02), 1), RUBBER, position=(0.1, 0.0, 0.0))
+    hand = scene.add_gripper("hand", [fs.Finger("left", fs.Box((0.01, 0.01, 0.01)), (1, 0, 0), (-1, 0, 0))], position=(1, 0, 0))
+    scene.drive(hand, fs.Motion([0.0], [(0, 0, 0)]))
+    scene.sensor("box", box)
+    sim = fs.Simulation(scene)
+    sim.push(box, (0.1, 0.0, 0.0))
+    sim.set(hand, (0.0, 0.0, 0.01))
+    sim.step()
+    assert sim.pose(box)[1][0] > 0.0 and np.array_equal(sim.pose(box)[1], sim.pose("box")[1])
+    assert sim.pose(hand)[1][2] == pytest.approx(0.01) and np.array_equal(sim.points(cube), sim.points("cube"))
+    assert np.array_equal(sim.read(box).force, sim.read("box").force)
+    sim.push(box, None)
+
+
 def test_saved_in_a_file(tmp_path: Path) -> None:
     sim = fs.Simulation(cube_scene()).step()
     sim.set("box", (0, 0, 0.02), over=0.05)

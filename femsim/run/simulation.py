@@ -23,7 +23,7 @@ from femsim.run.saved import Saved, names_of
 from femsim.run.sensors import Sensors, sensor_columns
 from femsim.run.simulate import MAX_HALVINGS, Begun, Call, begin, solver_of
 from femsim.run.verdict import Verdict
-from femsim.scene.checks import vector
+from femsim.scene.checks import Handle, name_of, part_of, vector
 from femsim.scene.scene import Scene
 from femsim.step.adaptive import take_adaptive_step
 from femsim.step.advance import take_step
@@ -222,21 +222,23 @@ class Simulation:
         self._activate()
         return [reason["sentence"] for reason in self._engine.health.so_far().as_json()["reasons"]]
 
-    def points(self, body: str) -> np.ndarray:
+    def points(self, body: Handle | str) -> np.ndarray:
         """Positions of the nodes of a soft body, or of the centres of the links of a rod, (n, 3), m, world.
+
+        Bodies and parts may be given by their names or by the handles of ``add_...``, here and in all calls.
 
         Raises
         ------
         InputError
             No such body, or a rigid one.
         """
-        engine, own = self._engine, self._engine.scene.body(body)
+        engine, own = self._engine, self._engine.scene.body(name_of(body))
         points = points_of(own.kind, self.state.q[engine.stepper.system.q_slices[engine.scene.bodies.index(own)]])
         if points is None:
-            raise InputError(f"points of {body!r}: it is rigid and has none; ask for its pose.")
+            raise InputError(f"points of {own.name!r}: it is rigid and has none; ask for its pose.")
         return points.copy()
 
-    def pose(self, part: str) -> tuple[np.ndarray, np.ndarray]:
+    def pose(self, part: Handle | str) -> tuple[np.ndarray, np.ndarray]:
         """Rotation (3, 3), 1, and position (3,), m, of a rigid part, world: "box", "gripper", "gripper.left".
 
         Raises
@@ -244,7 +246,7 @@ class Simulation:
         InputError
             No such part, or one of a body that deforms.
         """
-        rigid = self._engine.scene.rigid_parts()
+        part, rigid = part_of(part), self._engine.scene.rigid_parts()
         if part not in rigid:
             raise InputError(f"pose of {part!r}: no rigid part is called so{did_you_mean(part, rigid)}")
         self._activate()
@@ -313,12 +315,12 @@ class Simulation:
         own = {command.name: f"{command.what}, {command.unit}" for command in commands}
         return {command.label: own[command.name] for command in commands if command.label} | own
 
-    def set(self, target: str, value: Any, *, over: float = 0.0) -> None:
+    def set(self, target: Handle | str, value: Any, *, over: float = 0.0) -> None:
         """Command a target instead of what the scene says, from now on.
 
         Parameters
         ----------
-        target : str
+        target : Handle or str
             One of :attr:`targets`.
         value : float or sequence, or None
             The new value, in SI units: a number (N, m, Pa, m^3); for a motion the displacement from the start (3,), m, alone
@@ -332,7 +334,7 @@ class Simulation:
             Unknown target, numbers of another shape or not finite, beyond the range of a joint, a negative time, or a simulation
             that was closed.
         """
-        commands = self._engine.scene.commands
+        target, commands = name_of(target), self._engine.scene.commands
         chosen = [c for c in commands.values() if target in (c.name, c.label)]
         if not chosen or not target:
             known = did_you_mean(target, self.targets)
@@ -347,7 +349,12 @@ class Simulation:
                 command.take(value, self.time, over)
             self._commands[command.name] = command.memory()
 
-    def push(self, part: str, force: Sequence[float] | np.ndarray | None, at: Sequence[float] | np.ndarray | None = None) -> None:
+    def push(
+        self,
+        part: Handle | str,
+        force: Sequence[float] | np.ndarray | None,
+        at: Sequence[float] | np.ndarray | None = None,
+    ) -> None:
         """Push a part from outside the scene, from now on: a disturbance, a pull by hand.
 
         The point goes with the part, the force keeps its direction. Nodes or links of a body that deforms share it, within a
@@ -355,8 +362,8 @@ class Simulation:
 
         Parameters
         ----------
-        part : str
-            Name of a rigid part ("box", "robot.tool"), a soft body or a rod.
+        part : Handle or str
+            A rigid part ("box", "robot.tool"), a soft body or a rod.
         force : sequence, (3,), N, or None
             World; None ends it.
         at : sequence, (3,), m, optional
@@ -367,7 +374,7 @@ class Simulation:
         InputError
             No such part, an obstacle, numbers of another shape or not finite, or a simulation that was closed.
         """
-        names = self._engine.scene.part_names
+        part, names = part_of(part), self._engine.scene.part_names
         if part not in names:
             raise InputError(f"push of {part!r}: no part is called so{did_you_mean(part, names)}")
         self._open("push")
@@ -383,7 +390,7 @@ class Simulation:
 
     # ------------------------------------------------------------------ readings
 
-    def read(self, sensor: str) -> Any:
+    def read(self, sensor: Handle | str) -> Any:
         """Read a sensor after the last step.
 
         Returns
@@ -396,7 +403,7 @@ class Simulation:
         InputError
             Unknown sensor, or no step yet.
         """
-        columns, row = self._engine.columns[0], self._rows[0]
+        sensor, columns, row = name_of(sensor), self._engine.columns[0], self._rows[0]
         scene = self._engine.scene
         names = [name for s in scene.sensors for name in ([s.name, f"{s.name}_measured"] if s.reading else [s.name])]
         if sensor not in names:

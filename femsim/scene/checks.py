@@ -64,6 +64,11 @@ def name_of(what: Handle | str) -> str:
     return what.name if isinstance(what, Handle) else what
 
 
+def part_of(what: Handle | str) -> str:
+    """Name of a part that is given by its name, or by the handle of its body: its first part."""
+    return what.parts[0] if isinstance(what, Handle) else what
+
+
 def vector(what: str, value: Vector, size: int = 3) -> np.ndarray:
     """Finite numbers (size,); InputError otherwise."""
     try:

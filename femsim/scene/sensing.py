@@ -12,7 +12,7 @@ from femsim.model.bodies.outputs import Marker
 from femsim.model.couplings import Coupling
 from femsim.model.holds import Hold
 from femsim.model.parts import Part
-from femsim.scene.checks import Handle, Vector, positive, vector
+from femsim.scene.checks import Handle, Vector, part_of, positive, vector
 from femsim.scene.contents import SceneContents
 from femsim.scene.reading import Reading
 from femsim.scene.sensor_kinds import SENSOR_KINDS, SensorSpec
@@ -40,7 +40,7 @@ def make_sensor(
     reach: float | None,
 ) -> SensorSpec:
     """Check a sensor; the parameters are those of :meth:`femsim.scene.scene.Scene.sensor`."""
-    part = _hanging_part(scene, on.parts[0] if isinstance(on, Handle) else on, kind)
+    part = _hanging_part(scene, part_of(on), kind)
     coupling = _sensed_coupling(scene, name, part, kind)
     if coupling is not None:
         part = scene.bodies[coupling.rows[0][0]].name
