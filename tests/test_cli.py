@@ -175,6 +175,21 @@ def test_describe(scene: str, call: Call) -> None:
     assert_sentence(*call("describe", "nothing.py"), "'nothing.py' does not exist")
 
 
+def test_describe_refuses_and_notes_what_a_run_does(scene: str, call: Call) -> None:
+    """It said nothing of a sensor that every run refuses."""
+    Path(scene).write_text(
+        "import femsim as fs\n\n\ndef build(gravity: float = -9.81, kind: str = 'mount'):\n"
+        "    scene = fs.Scene('a', dt=0.01, duration=0.1, gravity=(0, 0, gravity))\n"
+        "    scene.add_rigid('box', fs.Box((0.01, 0.01, 0.01)), mass=0.1)\n"
+        "    scene.sensor('wrist', 'box', kind=kind)\n    return scene\n"
+    )
+    status, out, err = call("describe", scene)
+    assert status == 2 and "kind" in out and "sensor wrist: kind 'mount' measures the drive of 'box', which has none" in err
+    Path(scene).write_text(Path(scene).read_text().replace("-9.81", "-9810.0").replace("'mount'", "'contact'"))
+    status, out, _ = call("describe", scene)
+    assert status == 0 and "note: gravity is 9810" in out
+
+
 def test_describe_a_scene_that_must_be_given_something(scene: str, call: Call) -> None:
     Path(scene).write_text(FILE.replace("young_modulus: float = 1e5", "young_modulus: float"))
     status, out, err = call("describe", scene)

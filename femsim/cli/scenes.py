@@ -220,7 +220,8 @@ def describe(scene: Path) -> int:
     if scene.suffix in (".urdf", ".xml", ".mjcf"):
         return _describe_robot(scene)
     from femsim.run.info import describe_drives
-    from femsim.scene.scene_file import load_scene, scene_doc, scene_parameters
+    from femsim.run.simulate import notes_of
+    from femsim.scene.scene_file import load_scene, scene_doc, scene_errors, scene_parameters
 
     parameters = scene_parameters(scene)  # before anything is printed: it may be no scene
     print(f"{scene}\n{scene_doc(scene)}\n")
@@ -243,6 +244,9 @@ def describe(scene: Path) -> int:
     print(
         f"time step {built.dt:g} s, duration {built.duration:g} s; sensors: {', '.join(s.name for s in built.sensors) or 'none'}"
     )
+    with scene_errors(scene, "a function of the scene"):  # what a run would refuse, or note
+        for note in notes_of(built):
+            print(f"note: {note}")
     return OK
 
 

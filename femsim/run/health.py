@@ -87,7 +87,7 @@ class HealthWatch:
                 reason.verdict, reason.text = "wrong", f"{reason.text}, and the run ends so"
 
     def so_far(self) -> Findings:
-        """Findings with the shares of the steps until now, which still change: what a run that ended here would say."""
+        """Return the findings with the shares of the steps until now, which still change: those of a run that ends here."""
         findings = Findings({key: replace(reason) for key, reason in self.findings.reasons.items()})
         self._judge_shares(findings, self._steps)
         return findings

@@ -30,6 +30,7 @@ from femsim.run.patience import Patience
 from femsim.run.recorder import Recorder
 from femsim.run.result import Run, series_of
 from femsim.run.run_file import RunFile
+from femsim.run.sensors import Sensors
 from femsim.scene.checks import LONGEST_STEP
 from femsim.scene.plausible import grouped, notes_on_duration
 from femsim.scene.scene import Scene
@@ -233,6 +234,19 @@ def begin(scene: Scene, call: Call) -> Begun:
         stepper, n_steps, _dumped_steps(call.dump_problems, n_steps), Every.of(call.checkpoint_every), lengths, frames, settings,
         asdict(call),
     )  # fmt: skip
+
+
+def notes_of(scene: Scene) -> list[str]:
+    """Check a scene as a run of it does at its start, without a step; return what the run would note beside ``scene.notes``.
+
+    Raises
+    ------
+    InputError, ContactError
+        What the run would refuse.
+    """
+    stepper = begin(scene, Call()).stepper
+    Sensors(stepper)
+    return grouped(note for note in stepper.notes if note not in scene.notes)
 
 
 def solver_of(call: Call) -> Solver:
