@@ -271,10 +271,15 @@ def opened() -> np.ndarray:
         (lambda s: s.pressurize("nobody", lambda t: 1.0), "'nobody' is unknown"),
         (lambda s: s.pressurize("body", volume=lambda t: 1.0, where=0, bulk=0.0), "bulk of body.chamber1"),
         (lambda s: s.pressurize("body", lambda t: 1.0, where=0, name="ball"), "'ball' is taken"),
+        (lambda s: s.pressurize("body", lambda t: 1.0, where=0, bulk=2e9), "bulk is that of the fluid of volume; leave it out"),
+        (lambda s: [s.pressurize("body", lambda t: 1.0, where=0) for _ in range(2)], "body.chamber1 is the same chamber"),
+        (lambda s: s.pressurize("body", volume=fs.Profile([0, 1], [1e-6, -1e-6]), where=0), "fluid is -1e-06 m.3; allowed"),
+        (lambda s: s.pressurize("body", volume=fs.Profile([0, 1], [1, 8]), where=0),
+         r"volume of the fluid is 8 m\^3, 8e\+06 times the 1e-06 m\^3 of the chamber; allowed are 0 to 0.001 m\^3. Write"),
         (lambda s: s.sensor("air", "body", kind="chamber"), "nothing of kind 'chamber' is on 'body'; there is none"),
         (lambda s: s.sensor("air", s.pressurize("body", lambda t: 1.0, where=0)), "no kind 'contact'; use 'chamber'"),
     ],
-)
+)  # fmt: skip
 def test_what_cannot_be_pressurized_is_refused(call: Callable[[fs.Scene], Any], message: str) -> None:
     scene = box_scene()
     scene.add_rigid("ball", fs.Sphere(0.01), mass=0.1)
@@ -290,4 +295,9 @@ def test_a_body_without_a_chamber_and_a_pressure_that_is_no_number_are_refused()
     scene = box_scene(1)
     scene.pressurize("body", lambda t: float("nan"))
     with pytest.raises(fs.InputError, match=r"body.chamber1: pressure is nan Pa at 0.5 s"):
+        fs.simulate(scene)
+    scene = box_scene(2)
+    scene.pressurize("body", lambda t: 1.0, where=0)
+    scene.pressurize("body", volume=lambda t: 1e-6 if t < 1.0 else -1e-6, where=1)
+    with pytest.raises(fs.InputError, match=r"body.chamber2: volume of the fluid is -1e-06 m\^3 at 1 s; allowed"):
         fs.simulate(scene)

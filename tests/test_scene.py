@@ -175,6 +175,7 @@ def test_an_unknown_material_names_the_nearest() -> None:
         ({"rotation": (0, 0, float("inf"))}, ("rotation of ball", "inf")),
         ({"scale": 0.0}, ("scale of ball is 0.0", "positive")),
         ({"fixed": lambda x: x[:, 2] > 0}, None),
+        ({"fixed": lambda x: x[:, 2] < -20}, ("fixed of ball", "chooses no node; widen it")),
         ({"fixed": lambda x: True}, ("fixed of ball", "shape ()", "one bool a node", "(27,)")),
         ({"fixed": lambda x: x > 0}, ("fixed of ball", "(27, 3)", "one bool a node")),
         ({"fixed": lambda x: x[:, 2]}, ("fixed of ball", "float64", "one bool a node")),

@@ -244,6 +244,7 @@ def one(t: float) -> float:
         (lambda s: s.add_tendon("ball", [0, 6], one), "'ball' is no soft body"),
         (lambda s: s.sensor("t", "bar", kind="tendon"), "nothing of kind 'tendon' is on 'bar'; there is none"),
         (lambda s: s.sensor("t", add([0, 6], one)(s), kind="chamber"), "no kind 'chamber'; use 'tendon'"),
+        (lambda s: s.add_tendon("bar", BENT, lambda t: 1.0, stiffness=5.0), "stiffness is that of a cable that is pulled; leave"),
     ],
 )
 def test_what_is_no_tendon_is_refused(call: Callable[[fs.Scene], Any], message: str) -> None:

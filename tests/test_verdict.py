@@ -447,3 +447,51 @@ def test_a_stretched_body_that_is_held_everywhere_balances(integrator: Any) -> N
     run = fs.simulate(scene)
     assert run.verdict == "good", run.info["health"]
     assert run.steps["wrench_balance"].max() < 1e-6
+
+
+def test_motions_that_turn_by_degrees_are_noted() -> None:
+    """A tool driven by 45 "degrees" turned seven times without a word; turns of any other number of rad are taken as they are."""
+
+    def turned(angle: float) -> list[str]:
+        scene = fs.Scene("turned", dt=0.01, duration=0.01, gravity=(0.0, 0.0, 0.0))
+        motion = fs.Motion([0, 1], [(0, 0, 0)] * 2, [(0, 0, 0), (0, 0, angle)])
+        scene.drive(scene.add_rigid("tool", fs.Box((0.02, 0.02, 0.02)), mass=0.1), motion)
+        block = scene.add_soft("block", fs.box_tets((0.04, 0.04, 0.04), 2), fs.Elastic(1e6, 0.4, 1000.0), position=(0.2, 0, 0))
+        scene.hold(block, lambda x: x[:, 2] > 0.0199, motion, name="grip")
+        return scene.notes
+
+    said = "is 45 rad, 7.16 turns: are these degrees? 45 degrees are 0.7854 rad"
+    assert turned(45.0) == [f"rotation of the motion of {name} {said}" for name in ("tool", "grip")]
+    assert turned(6.0) == turned(8.0 * np.pi) == []
+
+
+def test_mass_on_no_node_is_noted() -> None:
+    scene = fs.Scene("light", dt=0.01, duration=0.01)
+    rubber, mesh = fs.Elastic(1e6, 0.4, 1000.0), fs.box_tets((0.04, 0.04, 0.04), 2)
+    scene.add_soft("block", mesh, rubber, added_mass=lambda x: 0.01 * (x[:, 2] > 20))
+    assert scene.notes == ["added_mass of block is zero at all of its 27 nodes: check its condition"]
+    scene.add_soft("other", mesh, rubber, position=(1, 0, 0), added_mass=lambda x: 0.01 * (x[:, 2] > 0))
+    assert len(scene.notes) == 1
+
+
+@pytest.mark.parametrize("what", ["soft", "node", "rod", "rigid", "end"])
+def test_a_load_that_is_lost_on_the_way_is_named(what: str) -> None:
+    """The run failed in a step with a value that is not finite, and nothing said which."""
+    scene = fs.Scene("lost", dt=0.01, duration=0.1, gravity=(0.0, 0.0, 0.0))
+    rubber, points = fs.Elastic(1e6, 0.4, 1000.0), np.column_stack([np.linspace(0, 0.1, 5), np.zeros(5), np.zeros(5)])
+
+    def pull(t: float) -> tuple[float, float, float]:
+        return np.nan if t > 0.05 else 0.0, 0.0, 1.0
+
+    if what in ("soft", "node"):
+        load = pull if what == "soft" else lambda t: np.array([*[(0.0, 0.0, 1.0)] * 7, pull(t)])
+        scene.add_soft("b", fs.box_tets((0.04, 0.04, 0.04), 1), rubber, load=load)
+    elif what == "rod":
+        scene.add_rod("b", points, fs.circular_section(0.004), rubber, load=pull)
+    elif what == "rigid":
+        scene.add_rigid("b", fs.Sphere(0.02), mass=0.1, load=lambda t: ((0.0, 0.0, 0.0), pull(t)))
+    else:
+        scene.add_rod("b", points, fs.circular_section(0.004), rubber, end=fs.RodEnd(load=lambda t: (pull(t), (0.0, 0.0, 0.0))))
+    name, part, unit = "end of b" if what == "end" else "b", *(("torque", "N m") if what == "rigid" else ("force", "N"))
+    with pytest.raises(fs.InputError, match=rf"load of {name}: {part} is \(nan, 0, 1\) {unit} at 0.05\d* s; allowed are finite"):
+        fs.simulate(scene)

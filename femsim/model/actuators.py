@@ -415,7 +415,11 @@ def find_chamber(body: Tetrahedra, where: Callable[[np.ndarray], np.ndarray] | i
     triangles = boundary_triangles(body.tets)[:, ::-1]  # seen from the solid
     label = _components(triangles, body.n_nodes)
     found = sorted(
-        ((volume, own) for own in (triangles[label == k] for k in np.unique(label)) if (volume := _volume(body.rest, own)) > 0),
+        (
+            (size, own)
+            for own in (triangles[label == k] for k in np.unique(label))
+            if (size := enclosed_volume(body.rest, own)) > 0
+        ),
         key=lambda pair: -pair[0],
     )
     if not found:
@@ -456,10 +460,11 @@ def _given_surface(what: str, body: Tetrahedra, triangles: np.ndarray) -> np.nda
         )
     if len(np.unique(edges, axis=0)) < len(edges):
         raise InputError(f"{what}: neighbouring triangles of the surface run in opposite senses; make all run alike.")
-    return np.asarray(triangles if _volume(body.rest, triangles) > 0 else triangles[:, ::-1], dtype=np.int64)
+    return np.asarray(triangles if enclosed_volume(body.rest, triangles) > 0 else triangles[:, ::-1], dtype=np.int64)
 
 
-def _volume(points: np.ndarray, triangles: np.ndarray) -> float:
+def enclosed_volume(points: np.ndarray, triangles: np.ndarray) -> float:
+    """Volume that a closed surface encloses, m^3; negative where its triangles are seen from inside."""
     corners = (points - points[triangles].mean(axis=(0, 1)))[triangles]
     return float(np.einsum("ij,ij->", corners[:, 0], np.cross(corners[:, 1], corners[:, 2])) / 6.0)
 

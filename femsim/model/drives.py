@@ -212,6 +212,11 @@ class Motion:
         return float(np.linalg.norm([p.values for p in self._displacement], axis=0).max())
 
     @property
+    def turns(self) -> np.ndarray:
+        """Rotation vectors of its key frames, (n, 3), rad."""
+        return np.column_stack([p.values for p in self._rotation])
+
+    @property
     def fastest(self) -> tuple[float, float, float]:
         """Largest mean speed between two key frames, m/s, and the times of the two, s; zeros with one key frame."""
         times = self._displacement[0].times

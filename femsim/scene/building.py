@@ -25,7 +25,7 @@ from femsim.model.bodies.soft_bodies import ElementKind, make_soft_body
 from femsim.model.commands import FORCE, MOTION, WRENCH
 from femsim.model.contact_rules import NoContact
 from femsim.model.couplings import HeldEnd, check_reach, holder_gap
-from femsim.model.holds import nodes_where
+from femsim.model.holds import chosen_nodes
 from femsim.model.parts import Part
 from femsim.model.solids import Compound, mass_properties, placed, visual, with_arm
 from femsim.scene import plausible
@@ -99,12 +99,14 @@ def add_soft(
     if load is not None:
         body.load = scene.command(f"{name}.load", checked_load(name, load, (len(points), 3)), *FORCE)
     if added_mass is not None:
-        body.carry(node_masses(name, added_mass, points))
+        carried = node_masses(name, added_mass, points)
+        scene.notes += plausible.notes_on_added_mass(name, carried)
+        body.carry(carried)
     if start_points is not None:
         body.start_at(node_places(name, start_points, points, body.tets))
     index = len(scene.bodies)
     if fixed is not None:
-        scene.fixed_nodes[index] = nodes_where(f"fixed of {name}", points, fixed)
+        scene.fixed_nodes[index] = chosen_nodes(f"fixed of {name}", points, fixed)
     scene.bodies.append(body)
     part = Part(name, index, 0, surface or elastic.name, [], None, mesh.surface_nodes, self_contact=self_contact)
     part.triangles = mesh.surface_triangles

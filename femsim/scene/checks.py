@@ -99,20 +99,29 @@ def function_of_time(what: str, name: str, value: object, advice: str) -> None:
 
 
 def checked_load(name: str, load: Callable[[float], Vector], each: tuple[int, int]) -> Callable[[float], np.ndarray]:
-    """Check the shape of a load, (3,) in all or one row per node or link; the step checks that it is finite."""
+    """Check a load, (3,) in all or one row per node or link, whenever it is asked for."""
     function_of_time(f"load of {name}", "load", load, "give one that returns (3,) N.")
 
     def checked(t: float) -> np.ndarray:
         force = np.asarray(load(t), dtype=np.float64)
         if force.shape not in ((3,), each):
             raise InputError(f"load of {name} gave shape {force.shape} at {t:g} s; allowed are (3,) and {each}, in N.")
+        if not np.isfinite(force).all():
+            bad = force if force.ndim == 1 else force[~np.isfinite(force).all(axis=1)][0]
+            raise _no_load(name, "force", bad, "N", t)
         return force
 
     return checked
 
 
+def _no_load(name: str, what: str, value: np.ndarray, unit: str, t: float) -> InputError:
+    """Say that a load, (3,), is not finite."""
+    numbers = ", ".join(f"{x:g}" for x in value)
+    return InputError(f"load of {name}: {what} is ({numbers}) {unit} at {t:g} s; allowed are finite numbers.")
+
+
 def rigid_load(name: str, load: Callable[[float], tuple[Vector, Vector]]) -> Callable[[float], tuple[np.ndarray, np.ndarray]]:
-    """Check the shape of a force and a torque."""
+    """Check a force and a torque, whenever they are asked for."""
     function_of_time(f"load of {name}", "load", load, "give one that returns (force, torque), (3,) each, N and N m.")
 
     def checked(t: float) -> tuple[np.ndarray, np.ndarray]:
@@ -121,6 +130,9 @@ def rigid_load(name: str, load: Callable[[float], tuple[Vector, Vector]]) -> Cal
             raise InputError(
                 f"load of {name} gave shape {wrench.shape} at {t:g} s; allowed is (force, torque), (3,) each, N and N m."
             )
+        for what, part, unit in zip(("force", "torque"), wrench, ("N", "N m"), strict=True):
+            if not np.isfinite(part).all():
+                raise _no_load(name, what, part, unit, t)
         return wrench[0], wrench[1]
 
     return checked

@@ -8,12 +8,12 @@ from typing import NamedTuple
 import numpy as np
 
 from femsim.base.errors import InputError, did_you_mean
-from femsim.model.actuators import Chamber, Tendon, find_chamber, route
+from femsim.model.actuators import Chamber, Tendon, enclosed_volume, find_chamber, route
 from femsim.model.bodies.body import Body
 from femsim.model.commands import MOTION, Command
 from femsim.model.compliance import CompliantDrive, CompliantHold
 from femsim.model.couplings import Coupling
-from femsim.model.drives import Motion, PoseFunction
+from femsim.model.drives import Motion, PoseFunction, Profile
 from femsim.model.frames import PatchFrame, Points, Tetrahedra
 from femsim.model.holds import Hold, chosen_nodes
 from femsim.model.kept_shape import KeptShape, triad
@@ -23,6 +23,10 @@ from femsim.scene.contents import SceneContents
 
 #: What may be one number or several.
 Impedance = float | Sequence[float] | None
+#: Bulk modulus of a fluid, Pa, and stiffness of a cable, N/m, where nothing is said.
+_BULK, _CABLE = 1e7, 1e4
+#: Most fluid for the space of its chamber.
+_MOST_FLUID = 1000.0
 
 
 def drive_base(
@@ -67,8 +71,9 @@ def drive_softly(
 
 
 def _path(scene: SceneContents, name: str, motion: PoseFunction) -> Command:
-    """Keep a motion as a target, with a note where its key frames are implausibly far, or far apart in too little time."""
+    """Keep a motion as a target, with notes on key frames that are implausibly far, or far apart in too little time."""
     if isinstance(motion, Motion):
+        scene.notes += plausible.notes_on_motion_turn(name, motion.turns)
         scene.notes += plausible.notes_on_travel(name, motion.travel, scene.largest_size)
         scene.notes += plausible.notes_on_jump(name, *motion.fastest)
     return scene.command(name, motion, *MOTION)
@@ -277,7 +282,7 @@ def pressurize(
     what: Handle | str,
     functions: dict[str, Callable[[float], float] | None],
     where: Callable[[np.ndarray], np.ndarray] | int | np.ndarray | None,
-    bulk: float,
+    bulk: float | None,
     name: str | None,
 ) -> Handle:
     """Put a chamber under pressure, see :meth:`femsim.scene.scene.Scene.pressurize`."""
@@ -285,10 +290,45 @@ def pressurize(
     name = _actuator_name(scene, body.name, "chamber", name)
     _check_one_function(f"pressurize {name}", functions)
     triangles = find_chamber(_at_start(scene, index), where)
-    bulk = positive(f"bulk of {name}", bulk, "Pa")
+    for other in scene.couplings:
+        if isinstance(other, Chamber) and other.rows[0][0] == index and np.array_equal(other.nodes, np.unique(triangles)):
+            raise InputError(f"pressurize {name}: {other.name} is the same chamber; pressurize it once, by one function of time.")
+    if bulk is not None and functions["volume"] is None:
+        raise InputError(f"pressurize {name}: bulk is that of the fluid of volume; leave it out, or give volume, not pressure.")
+    bulk = positive(f"bulk of {name}", _BULK if bulk is None else bulk, "Pa")
     units = {"pressure": ("pressure above that outside", "Pa"), "volume": ("volume of pumped fluid", "m^3")}
-    scene.couplings.append(Chamber(name, body, index, triangles, bulk=bulk, **_commands(scene, name, functions, units)))
+    taken = _commands(scene, name, functions, units)
+    fluid = taken["volume"]
+    if fluid is not None:
+        space = enclosed_volume(body.rest, triangles)
+        taken["volume"] = _checked_fluid(name, fluid, space)
+        given = functions["volume"]
+        for volume in reversed(given.extremes()) if isinstance(given, Profile) else ():
+            _check_fluid(name, volume, space, "")
+    scene.couplings.append(Chamber(name, body, index, triangles, bulk=bulk, **taken))
     return Handle(name, (name,))
+
+
+def _check_fluid(name: str, volume: float, space: float, when: str) -> None:
+    """Refuse a volume of fluid, m^3, that is negative or far more than the space that it is pumped into, m^3."""
+    if volume < -1e-9 * space or volume > _MOST_FLUID * space:  # that below zero is rounding
+        many = "" if volume < 0.0 else f", {volume / space:.3g} times the {space:.4g} m^3 of the chamber"
+        raise InputError(
+            f"{name}: volume of the fluid is {volume:.6g} m^3{when}{many}; allowed are 0 to {_MOST_FLUID * space:.4g} m^3. Write "
+            "it in m^3: 1 ml is 1e-6."
+        )
+
+
+def _checked_fluid(name: str, volume: Callable[[float], float], space: float) -> Callable[[float], float]:
+    """Check the volume of a fluid, m^3, whenever it is asked for."""
+
+    def checked(t: float) -> float:
+        value = volume(t)
+        if isinstance(value, int | float | np.floating | np.integer):  # the chamber refuses all else
+            _check_fluid(name, float(value), space, f" at {t:g} s")
+        return value
+
+    return checked
 
 
 def add_tendon(
@@ -296,7 +336,7 @@ def add_tendon(
     what: Handle | str,
     points: np.ndarray | Sequence[Vector] | Sequence[int],
     functions: dict[str, Callable[[float], float] | None],
-    stiffness: float,
+    stiffness: float | None,
     name: str | None,
 ) -> Handle:
     """Run a tendon through a soft body, see :meth:`femsim.scene.scene.Scene.add_tendon`."""
@@ -309,7 +349,9 @@ def add_tendon(
         raise InputError(f"add_tendon {name}: points are no array; allowed are (n, 3) numbers in m, or nodes.") from None
     started = _at_start(scene, index)
     nodes, weights = route(started, path)
-    stiffness = positive(f"stiffness of {name}", stiffness, "N/m")
+    if stiffness is not None and functions["pull"] is None:
+        raise InputError(f"add_tendon {name}: stiffness is that of a cable that is pulled; leave it out, or give pull.")
+    stiffness = positive(f"stiffness of {name}", _CABLE if stiffness is None else stiffness, "N/m")
     units = {"force": ("tension, not negative", "N"), "pull": ("length of cable taken in", "m")}
     taken = _commands(scene, name, functions, units)
     scene.couplings.append(Tendon(name, index, nodes, weights, started.rest, stiffness=stiffness, **taken))

@@ -230,7 +230,7 @@ class MotionCalls(SceneContents):
         *,
         volume: Callable[[float], float] | None = None,
         where: Callable[[np.ndarray], np.ndarray] | int | np.ndarray | None = None,
-        bulk: float = 1e7,
+        bulk: float | None = None,
         name: str | None = None,
     ) -> Handle:
         """Put a closed chamber of a soft body under pressure, which follows its walls (a follower load).
@@ -242,12 +242,13 @@ class MotionCalls(SceneContents):
         pressure : callable, optional
             ``pressure(t) -> Pa`` above that outside, e.g. fs.Profile; may be negative.
         volume : callable, optional
-            Instead: ``volume(t) -> m^3`` of pumped fluid; the pressure follows. For some hundred nodes at most (docs/gripper.md).
+            Instead: ``volume(t) -> m^3`` of pumped fluid, up to 1000 times the chamber; the pressure follows. For some hundred
+            nodes at most (docs/gripper.md).
         where : callable, int or (k, 3) array of int, optional
             Which chamber: ``where(points (n, 3) m) -> (n,) bool`` holds for all its nodes; its number by volume, 0 the largest;
             or the triangles of a closed surface, node numbers. Default: the only chamber of the body.
-        bulk : float, Pa
-            Bulk modulus of the fluid of ``volume``; water has 2e9.
+        bulk : float, Pa, optional
+            Bulk modulus of the fluid of ``volume``. Default 1e7; water has 2e9.
         name : str, optional
             Name for sensors; default "BODY.chamber1", "BODY.chamber2" ...
 
@@ -259,7 +260,8 @@ class MotionCalls(SceneContents):
         Raises
         ------
         InputError
-            No soft body, no such chamber, a surface that is not closed, or not exactly one of pressure and volume.
+            No soft body, no such chamber, one that is under pressure already, a surface that is not closed, not exactly one of
+            pressure and volume, or bulk without volume. In a run: a pressure that is not finite, a volume of fluid out of range.
         """
         return driving.pressurize(self, what, {"pressure": pressure, "volume": volume}, where, bulk, name)
 
@@ -270,7 +272,7 @@ class MotionCalls(SceneContents):
         force: Callable[[float], float] | None = None,
         *,
         pull: Callable[[float], float] | None = None,
-        stiffness: float = 1e4,
+        stiffness: float | None = None,
         name: str | None = None,
     ) -> Handle:
         """Run a tendon through points of a soft body: a cable that slides without friction and is pulled.
@@ -287,8 +289,8 @@ class MotionCalls(SceneContents):
             ``force(t) -> N`` tension, e.g. fs.Profile, not negative.
         pull : callable, optional
             Instead: ``pull(t) -> m`` of cable that the motor takes in; the tension follows, none where the cable is slack.
-        stiffness : float, N/m
-            Force per elongation of the cable, with ``pull``.
+        stiffness : float, N/m, optional
+            Force per elongation of the cable, with ``pull``. Default 1e4.
         name : str, optional
             Name for sensors; default "BODY.tendon1", "BODY.tendon2" ...
 
@@ -300,6 +302,6 @@ class MotionCalls(SceneContents):
         Raises
         ------
         InputError
-            No soft body, points outside it or in one place, or not exactly one of force and pull.
+            No soft body, points outside it or in one place, not exactly one of force and pull, or stiffness without pull.
         """
         return driving.add_tendon(self, what, points, {"force": force, "pull": pull}, stiffness, name)

@@ -57,6 +57,17 @@ def notes_on_turn(what: str, vector: np.ndarray) -> list[str]:
     ]
 
 
+def notes_on_motion_turn(name: str, turns: np.ndarray) -> list[str]:
+    """Note key frames of a motion, (n, 3) rad, that turn by more than a turn and look like degrees: whole or half numbers."""
+    largest = turns[np.linalg.norm(turns, axis=1).argmax()]
+    return notes_on_turn(f"rotation of the motion of {name}", largest) if (np.abs(2.0 * turns) % 1.0 == 0.0).all() else []
+
+
+def notes_on_added_mass(name: str, mass: np.ndarray) -> list[str]:
+    """Note mass on the nodes of a body, (n,) kg, that is none."""
+    return [] if mass.any() else [f"added_mass of {name} is zero at all of its {len(mass)} nodes: check its condition"]
+
+
 def notes_on_size(name: str, extent: float, largest: float) -> list[str]:
     """Note a body whose largest extent, m, is above the largest that the scene expects, or that of a cell."""
     if MOVING_SIZES[0] <= extent <= largest:
