@@ -62,6 +62,33 @@ def test_the_lever_of_a_push_turns_a_box() -> None:
     np.testing.assert_allclose(sim.state.v[:6], [0.0, 0.0, 0.2 * 0.005 / 0.5, 0.0, 0.0, 0.0], atol=1e-14)
 
 
+@pytest.mark.parametrize("divisions", [2, 4, 8])
+@pytest.mark.parametrize("at", [(0.03, 0.02, 0.0), (0.03, 0.02, 0.02), (0.03, 0.004, 0.0113), (0.01, 0.003, 0), (0.034, 0, 0.01)])
+def test_a_push_on_a_soft_body_acts_where_it_is(at: tuple[float, float, float], divisions: int) -> None:
+    """Nodes shared it whose mean lay up to 5 mm beside; the last point is outside, before the face at x = 0.03 m."""
+    scene = fs.Scene("bar", dt=0.002, duration=1.0, gravity=(0.0, 0.0, 0.0))
+    scene.add_soft("bar", fs.box_tets((0.06, 0.04, 0.04), divisions), fs.Elastic(1e6, 0.4, 1000.0))
+    sim, force = fs.Simulation(scene), np.array([0.0, 0.1, 0.05])
+    sim.push("bar", force, at)
+    push = sim.save().pushes["bar"]
+    assert push["weights"].min() >= 0.0 and push["weights"].sum() == pytest.approx(1.0)
+    assert divisions < 8 or at[2] == 0.02 or len(push["nodes"]) > 4, "where the mesh is fine, all but corners share it widely"
+    before, masses = sim.points("bar"), scene.bodies[0].inertia(sim.state.q, sim.state.q).diagonal()[::3]
+    sim.step()
+    v = sim.state.v.reshape(-1, 3)
+    spin = (masses[:, None] * np.cross(before, v)).sum(axis=0)
+    np.testing.assert_allclose(spin, 0.002 * np.cross(np.minimum(at, 0.03), force), atol=1e-8)  # 0.05 mm
+
+
+def test_a_push_on_a_rod_acts_where_it_is() -> None:
+    """Also at its tip, half a link beyond the centre of the last one."""
+    sim = fs.Simulation(floating())
+    for x in (0.3, 0.2, 0.123):
+        sim.push("cord", (0.0, 0.0, 0.01), at=(x, 1.002, 1.0))
+        push = sim.save().pushes["cord"]
+        np.testing.assert_allclose(push["weights"] @ sim.points("cord")[push["nodes"]], [x, 1.0, 1.0], atol=1e-12)
+
+
 @pytest.mark.parametrize("part", ["cube", "cord"])
 def test_a_push_at_the_centre_of_mass_does_not_deform(part: str) -> None:
     sim = fs.Simulation(floating())
@@ -143,7 +170,7 @@ def test_a_push_is_saved_forked_and_forgotten_with_the_simulation(tmp_path: Path
     assert np.abs(sim.step(5).state.v).max() < 1e-12
     empty = fs.Scene("empty", dt=0.005, duration=1.0)
     empty.add_rigid("other", fs.Sphere(0.1), mass=1.0)
-    with pytest.raises(fs.InputError, match="another scene: its body 0 is cube of 81 coordinates, that of 'empty' is other"):
+    with pytest.raises(fs.InputError, match="another scene: its body 0 is box of 7 coordinates, that of 'empty' is other of 7"):
         fs.Simulation(empty).restore(saved)
 
 
@@ -156,6 +183,8 @@ def test_a_push_is_saved_forked_and_forgotten_with_the_simulation(tmp_path: Path
         ("box", (0, 0, np.nan), None, "force is .* allowed are 3 finite numbers"),
         ("box", "up", None, "force is 'up'; allowed are 3 finite numbers"),
         ("cube", (0, 0, 1), (np.inf, 0, 0), "at is .* allowed are 3 finite numbers"),
+        ("cube", (0, 0, 1), (1, 1, 1), r"at is \(1.0, 1.0, 1.0\) m, far outside it, which spans \[0.46, -0.04, 0.96\] to \[0.54"),
+        ("cord", (0, 0, 1), (0, 0.5, 1), "far outside it, .* give a point in it or near it"),
     ],
 )
 def test_wrong_pushes_are_said(part: str, force: Any, at: Any, sentence: str) -> None:

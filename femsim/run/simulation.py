@@ -358,7 +358,8 @@ class Simulation:
         """Push a part from outside the scene, from now on: a disturbance, a pull by hand.
 
         The point goes with the part, the force keeps its direction. Nodes or links of a body that deforms share it, within a
-        tenth of its size around the point. It is work of the surroundings in ``work_J``, and a new one takes its place.
+        tenth of its size around the point, so that it acts there. It is work of the surroundings in ``work_J``, and a new one
+        takes its place.
 
         Parameters
         ----------
@@ -367,12 +368,14 @@ class Simulation:
         force : sequence, (3,), N, or None
             World; None ends it.
         at : sequence, (3,), m, optional
-            Point of the part now, world. Default where it is pushed already, else its centre of mass.
+            Point of the part now, world; of a body that deforms the nearest one of it, of a rod that of its centre line. Default
+            where it is pushed already, else its centre of mass.
 
         Raises
         ------
         InputError
-            No such part, an obstacle, numbers of another shape or not finite, or a simulation that was closed.
+            No such part, an obstacle, numbers of another shape or not finite, a point far outside a body that deforms, or a
+            simulation that was closed.
         """
         part, names = part_of(part), self._engine.scene.part_names
         if part not in names:
