@@ -222,7 +222,7 @@ def _table(plan: Plan) -> tuple[np.ndarray, np.ndarray]:
     }
     flat = [[float(rows.get(key, {}).get(name, math.nan)) for name in names] for key in plan.cases.order]
     per_sample = len(plan.cases.varied) + 2
-    ended = np.array([key in rows for key in plan.cases.order]).reshape(-1, per_sample).all(axis=1)
+    ended = np.asarray(np.array([key in rows for key in plan.cases.order]).reshape(-1, per_sample).all(axis=1))
     return np.array(flat).reshape(-1, per_sample, len(names)), ended
 
 
