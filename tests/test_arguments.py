@@ -40,7 +40,7 @@ CALLS: dict[str, dict[str, Any]] = {
     "drive": dict(what="hand", motion=fs.Motion([0, 1], [(0, 0, 0), (0, 0, 0.1)]), stiffness=(1e3, 10.0), max_force=5.0),
     "hold": dict(what="cube", where=lambda x: x[:, 2] > 0.205, motion=fs.Motion([0], [(0, 0, 0)]), name="h"),
     "join": dict(a="box", b="hand", kind="hinge", at=(0.1, 0, 0.2), axis=(0, 0, 1), contact=False),
-    "add_tendon": dict(what="cube", points=[(0.095, 0, 0.195), (0.105, 0, 0.205)], force=lambda t: 1.0, stiffness=1e4),
+    "add_tendon": dict(what="cube", points=[(0.095, 0, 0.195), (0.105, 0, 0.205)], pull=lambda t: 0.0, stiffness=1e4),
     "set_friction": dict(a="box", b="floor", coefficient=0.3),
     "set_restitution": dict(a="box", b="floor", coefficient=0.3),
     "set_softness": dict(a="box", b="floor", softness=1e-6),
