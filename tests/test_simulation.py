@@ -39,7 +39,7 @@ def many_drives() -> fs.Scene:
     scene.drive(gripper, force=one, fingers=True)
     scene.add_rigid("box", fs.Box((0.01, 0.01, 0.01)), mass=0.1, position=(1, 0, 0), load=lambda t: ((0, 0, 0), (0, 0, 0)))
     scene.add_soft(
-        "pouch", hollow_box(), RUBBER, position=(2, 0, 0), fixed=lambda x: x[:, 0] < -0.014, load=lambda t: (0.0, 0.0, 0.0)
+        "pouch", hollow_box(), RUBBER, position=(2, 0, 0), fixed=lambda x: x[:, 0] < 1.986, load=lambda t: (0.0, 0.0, 0.0)
     )
     scene.pressurize("pouch", fs.Profile([0.0], [0.0]), name="air")
     bar = scene.add_soft("bar", fs.box_tets((0.06, 0.01, 0.01), (6, 1, 1)), RUBBER, position=(3, 0, 0))
