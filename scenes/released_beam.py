@@ -120,7 +120,7 @@ def build(
         position=tuple(0.5 * LENGTH * hand.turn[:, 0]),
         rotation=(0.0, math.radians(pitch), 0.0),
         fixed=lambda points: (points @ hand.turn)[:, 0] < 1e-9,
-        added_mass=hand.hang,
+        added_mass=hand.hang if load else None,
         start_points=hand.bend,
         load=hand,
     )
@@ -176,6 +176,7 @@ class Hand:
 
     def bend(self, points: np.ndarray) -> np.ndarray:
         """Put points of the straight beam where they are in the hand: sections move and turn."""
+        self._touch(points)
         own = points @ self.turn
         x = np.maximum(own[:, 0] - CLAMPED, 0.0)
         (rise, turn), (sag, sag_turn) = self._rise(x), self._sag(x)
@@ -186,11 +187,15 @@ class Hand:
 
     def hang(self, points: np.ndarray) -> np.ndarray:
         """Hang the weight on the upper edge of the free end; kg on each node."""
+        self._touch(points)
+        return self._load / GRAVITY * self._on_edge[:, 2]
+
+    def _touch(self, points: np.ndarray) -> None:
+        """Find the nodes that the hand holds, and those that the weight hangs on."""
         own = points @ self.turn
         edge = (own[:, 0] > LENGTH - 1e-9) & (own[:, 2] > 0.5 * SIDE - 1e-9)
         self._on_beam = np.outer(self._held_nodes(own[:, 0]), self.turn[:, 1:] @ self._push)
         self._on_edge = np.outer(edge / edge.sum(), (0.0, 0.0, 1.0))
-        return self._load / GRAVITY * self._on_edge[:, 2]
 
     def _held_nodes(self, x: np.ndarray) -> np.ndarray:
         """Share of the push on each node: of the sections of nodes before and behind the hand, by the law of the lever."""
