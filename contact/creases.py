@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from contact.crease_kernels import ON_CYLINDER, Creases
+from contact.facing_kernels import Corners
 from contact.sdf_grid import triangle_table
 from contact.shapes import Box, Capsule, Mesh, Shape
 
@@ -109,6 +110,56 @@ def segments(shape: Shape) -> Segments:
     return NONE
 
 
+def edges_of_corners(shape: Box | Mesh) -> tuple[IntArray, FloatArray]:
+    """Edges at each corner or vertex, in the order of ``features``: the first of each (k + 1,), and unit vectors (n, 3)."""
+    if isinstance(shape, Box):
+        corners = shape.features()[0]
+        return 3 * np.arange(9), (-np.sign(corners)[:, :, None] * np.eye(3)).reshape(-1, 3)
+    used, triangles = np.unique(shape.triangles, return_inverse=True)
+    triangles = triangles.reshape(-1, 3)  # closed and turned alike: each edge is run through once in either direction
+    ends = np.stack([triangles, np.roll(triangles, -1, axis=1)], axis=2).reshape(-1, 2)
+    ends = ends[np.argsort(ends[:, 0], kind="stable")]
+    along = shape.points[used[ends[:, 1]]] - shape.points[used[ends[:, 0]]]
+    first = np.searchsorted(ends[:, 0], np.arange(len(used) + 1))
+    return first, along / np.linalg.norm(along, axis=1, keepdims=True)
+
+
+def make_corners(
+    shapes: Sequence[Shape], first: IntArray, margin: FloatArray, along: FloatArray, one: FloatArray, two: FloatArray
+) -> Corners:
+    """Corners of boxes and vertices of meshes as what :mod:`contact.facing_kernels` reads.
+
+    Parameters
+    ----------
+    shapes : sequence of Shape
+        The s shapes.
+    first : ndarray, (s,)
+        First point of each, -1 where it has none.
+    margin : ndarray, (p,), m
+        Margin of each point; kept, not copied.
+    along, one, two : ndarray, (n, 3)
+        Those of :class:`contact.crease_kernels.Creases`.
+    """
+    known: dict[int, tuple[IntArray, FloatArray]] = {}
+    owner: IntArray = np.full(len(margin), -1, dtype=np.int64)
+    counts: IntArray = np.zeros(len(margin), dtype=np.int64)
+    edges = [np.zeros((0, 3))]
+    for s in sorted(np.flatnonzero(first >= 0), key=lambda s: int(first[s])):
+        shape = shapes[s]
+        if isinstance(shape, Box | Mesh):
+            if id(shape) not in known:
+                known[id(shape)] = edges_of_corners(shape)
+            start, own = known[id(shape)]
+            points = slice(first[s], first[s] + len(start) - 1)
+            owner[points], counts[points] = s, np.diff(start)
+            edges.append(own)
+    left = np.cross(along, one)
+    left *= np.where(np.einsum("ni,ni->n", left, two) > 0.0, -1.0, 1.0)[:, None]  # a face falls away from the other's normal
+    right = np.cross(along, two)
+    right *= np.where(np.einsum("ni,ni->n", right, one) > 0.0, -1.0, 1.0)[:, None]
+    return Corners(owner, np.concatenate([[0], np.cumsum(counts)]).astype(np.int64), np.concatenate(edges), margin, left, right)
+
+
 class CreaseTable:
     """The segments of shapes as the arrays that :mod:`contact.crease_kernels` reads.
 
@@ -118,16 +169,20 @@ class CreaseTable:
         The s shapes.
     first : ndarray, (s,)
         First point of each, -1 where it has none.
+    margin : ndarray, (p,), m
+        Margin of each point; kept, not copied.
 
     Attributes
     ----------
     creases : Creases
         The arrays; ``creases.reach`` is to be filled before each use.
+    corners : Corners
+        Corners of boxes and vertices of meshes.
     features : int
         Features of their contacts are less than this.
     """
 
-    def __init__(self, shapes: Sequence[Shape], first: IntArray) -> None:
+    def __init__(self, shapes: Sequence[Shape], first: IntArray, margin: FloatArray) -> None:
         known: dict[int, Segments] = {}
         tables: dict[int, tuple[FloatArray, FloatArray]] = {}
         rows: list[Segments] = []
@@ -157,4 +212,5 @@ class CreaseTable:
             np.concatenate([[0], np.cumsum(triangle_counts)]).astype(np.int64), np.concatenate(corners), np.concatenate(normals),
             np.arange(sum(triangle_counts)), np.zeros((2, most), dtype=np.int64),
         )  # fmt: skip
+        self.corners = make_corners(shapes, first, margin, self.creases.along, one, two)
         self.features = max(1 + most * most, ON_CYLINDER + 5 * most)

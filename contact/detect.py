@@ -2,9 +2,10 @@
 
 ``Detector(...)`` allocates once; ``Detector.detect`` is called every step: broad phase
 (:mod:`contact.broad_phase`), then the exact distance of each candidate point in the frame of the shape
-(:mod:`contact.detect_kernels`), then crossing edges of boxes (:mod:`contact.edge_kernels`), then cylinders as smooth surfaces
-(:mod:`contact.rim_kernels`), then crossing edges of meshes and capsules (:mod:`contact.crease_kernels`), then triangles against
-the distance of turned shapes (:mod:`contact.face_kernels`), of whose contacts a number is kept (:mod:`contact.thinning_kernels`).
+(:mod:`contact.detect_kernels`), then which face of a mesh holds a corner at an edge (:mod:`contact.facing_kernels`), then
+crossing edges of boxes (:mod:`contact.edge_kernels`), then cylinders as smooth surfaces (:mod:`contact.rim_kernels`), then
+crossing edges of meshes and capsules (:mod:`contact.crease_kernels`), then triangles against the distance of turned shapes
+(:mod:`contact.face_kernels`), of whose contacts a number is kept (:mod:`contact.thinning_kernels`).
 """
 
 from __future__ import annotations
@@ -20,11 +21,12 @@ from contact.broad_phase import BroadPhase
 from contact.compiled import Fixed
 from contact.crease_kernels import creases_on_cylinders, crossing_creases
 from contact.creases import CreaseTable
-from contact.detect_kernels import TURNED, place_shapes, search
+from contact.detect_kernels import TURNED, VERTEX, place_shapes, search
 from contact.edge_kernels import EDGE_PAIRS, crossing_edges
 from contact.errors import ContactError
 from contact.face_kernels import contacts_of_faces
 from contact.faces import faced_pairs, make_faces
+from contact.facing_kernels import faced_corners
 from contact.placed_kernels import Output, Shapes
 from contact.rim_kernels import rolling_contacts
 from contact.shape_points import ShapePoints, whole_numbers
@@ -140,6 +142,7 @@ class Detector:
         For each mesh or capsule whose vertices or ends are points, the first of them, which lie in the order of ``features``;
         else -1. Its edges, and the axis of a capsule, are then tested against those of meshes, of boxes with ``shape_corner``
         and of capsules, and those of a mesh against cylinders with ``shape_rim``.
+        Vertices of meshes, and corners of boxes at meshes, take the face that holds them, see :mod:`contact.facing_kernels`.
     shape_face : array_like, (s,), optional
         For each Revolved or mesh whose points are those of ``features``, the first of them; else -1. Its triangles are then
         tested against other shapes, see :func:`contact.faces.faced_pairs`.
@@ -188,6 +191,7 @@ class Detector:
         self.shapes = tuple(shapes)
         self._place_shapes, self._search, self._crossing_edges = map(Fixed, (place_shapes, search, crossing_edges))
         self._rolling_contacts, self._contacts_of_faces = Fixed(rolling_contacts), Fixed(contacts_of_faces)
+        self._faced_corners = Fixed(faced_corners)
         self._crossing_creases, self._creases_on_cylinders = Fixed(crossing_creases), Fixed(creases_on_cylinders)
         matrix = _square(may_contact)
         n_bodies = len(matrix)
@@ -243,6 +247,9 @@ class Detector:
         self._rim_reach = np.zeros(n_shapes)
         self._creases = self._crease_table(edge)
         self._crossed, self._rims_crossed = self._crossed_by(self._cross), self._crossed_by(self._on_rims)
+        if self._creases is not None:
+            self._flush_by = self._crossed_by(self._flush)
+            self._point_corner[(self._creases.corners.shape >= 0) & (self._point_corner < 0)] = VERTEX
         walls = [len(placed.shape.points) - 1 for placed in self.shapes if isinstance(placed.shape, Revolved)]
         self.features = max([FEATURES, *walls, *([] if self._creases is None else [self._creases.features])])
         self._take_faces(face, int(most_per_pair))
@@ -277,7 +284,9 @@ class Detector:
         self._on_rims = both & ((rims[:, None] & mesh) | (rims[:, None] & mesh).T)
         if not (self._cross | self._on_rims).any():
             return None
-        return CreaseTable([placed.shape for placed in self.shapes], np.maximum(first, self._shape_rim))
+        #: pairs of a mesh with a mesh or box, whose corners may be at edges of each other
+        self._flush = self._cross & ((mesh[:, None] & (mesh | box)) | (mesh[:, None] & (mesh | box)).T)
+        return CreaseTable([placed.shape for placed in self.shapes], np.maximum(first, self._shape_rim), self._margin)
 
     def _take_faces(self, first: IntArray, most: int) -> None:
         """Make the triangles of the shapes, and note of which pairs of bodies contacts are thinned out."""
@@ -480,6 +489,9 @@ class Detector:
     def _edges_and_faces(self, n: int, rotation: FloatArray, translation: FloatArray, n_pairs: int) -> int:
         """Write the contacts that points do not see after the first n, of these as many as a pair may have; return how many."""
         table = self._table
+        if self._creases is not None and 0 < n <= len(self._point) and self._near(self._flush, self._flush_by, n_pairs):
+            placed = self._placed(rotation, translation)
+            n = self._faced_corners(n, self._creases.corners, self._creases.creases, placed, self._output)
         # where no box has corners of another one near it, the kernel of the edges is neither called nor compiled
         if self._boxes_near and self._any_of(self._box_edges, n_pairs):
             n = self._crossing_edges(

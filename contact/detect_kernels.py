@@ -24,8 +24,8 @@ Distance = tuple[float, float, float, float]
 #: Shape kinds as the kernels know them.
 PLANE, BOX, SPHERE, CAPSULE, CYLINDER, MESH, REVOLVED, THREAD, CONE = 0, 1, 2, 3, 4, 5, 6, 7, 8
 
-#: What ``point_corner`` is of points of a Revolved.
-TURNED = -2
+#: What ``point_corner`` is of points of a Revolved, and of vertices of a mesh that can be at edges of others.
+TURNED, VERTEX = -2, -3
 
 #: A normal of a corner or an edge may point into its body by this cosine (6 degrees).
 LEAN = 0.1
@@ -459,10 +459,12 @@ def detect_points(
     """Update the out_ arrays with every contact of the candidate pairs; return how many there are.
 
     ``point_corner`` (p,) is the box whose corner a point is, ``shape_corner`` (s,) the first of the eight corners of a box; -1
-    for none. A point has a contact with each wall of a Revolved, whose number is the feature; a point of a Revolved, TURNED, has
-    one with the nearest wall alone, since its triangles have the others. ``edge`` (3, 3) is room to work in. The number may
-    exceed the room in the arrays; contacts beyond it are counted, not written. For the 24 parameters see the module; they make
-    more than 80 lines of one loop over points, whose tests share the pose of a shape as numbers.
+    for none. Corners at meshes, and vertices of meshes at meshes and boxes, are written from farther away than the margin, for
+    :mod:`contact.facing_kernels` to say which of them are contacts. A point has a contact with each wall of a Revolved, whose
+    number is the feature; a point of a Revolved, TURNED, has one with the nearest wall alone, since its triangles have the
+    others. ``edge`` (3, 3) is room to work in. The number may exceed the room in the arrays; contacts beyond it are counted, not
+    written. For the 24 parameters see the module; they make more than 80 lines of one loop over points, whose tests share the
+    pose of a shape as numbers.
     """
     count, room = 0, out_point.shape[0]
     for c in range(n_pairs):
@@ -496,8 +498,13 @@ def detect_points(
                     d, nx, ny, nz = shape_distance(s, x, y, z, kind, size, grid_values, grid_index, grid_place)
                 gap = d - radius[i]
                 on_box = own >= 0 and kind[s] == BOX
+                limit = margin[i]
                 # a corner on the edge of a box, where two lie flush, is on its side and may be deep below its face
-                if not gap < (max(margin[i], HAIR * max(hx, hy, hz)) if on_box else margin[i]):
+                if on_box or (own == VERTEX and kind[s] == BOX):
+                    limit = max(limit, HAIR * max(hx, hy, hz))
+                elif (own >= 0 or own == VERTEX) and kind[s] == MESH:  # whose distance errs at edges by less than a cell
+                    limit = max(limit, grid_place[s, 3])
+                if not gap < limit:
                     continue
                 if on_box:
                     for k in range(3):

@@ -724,6 +724,17 @@ MUTANTS = (
         "test_boxes.py::test_equal_boxes_flush_on_each_other_are_as_deep_without_a_margin",
     ),
     Mutant(
+        "judges", "a corner of a mesh presses on a face that its edges lead into", "contact/facing_kernels.py",
+        "if facing >= -LEAN and", "if facing >= -inf and",
+        "test_facing.py::test_a_cube_rests_on_one_of_the_same_footprint",
+    ),
+    Mutant(
+        "judges", "corners on edges of a mesh trust its sampled distance", "contact/facing_kernels.py",
+        "(shapes.kind[b] == BOX or not on_crease(place, b, hair, creases))",
+        "True",
+        "test_facing.py::test_flush_cubes_are_as_deep_without_a_margin",
+    ),
+    Mutant(
         "physics", "servos aim at where their profile begins the step", "femsim/model/profile_kernels.py",
         "begin + theta * (end - begin), (end",
         "begin, (end",

@@ -1,0 +1,163 @@
+"""Compiled kernels of detection: corners of boxes and vertices of meshes at the edges of meshes and boxes.
+
+Where two shapes lie flush, a corner of one is exactly on an edge of the other. The distance alone cannot say which of the two
+faces there carries it, and that of a mesh, which is sampled, points between them. What can: a corner presses on a face only where
+none of its own edges leads further into it. :func:`contact.detect_kernels.corner_distance` does the same for two boxes.
+"""
+
+from __future__ import annotations
+
+from math import inf
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from contact.compiled import njit
+from contact.crease_kernels import Creases
+from contact.detect_kernels import BOX, DEEPER, HAIR, LEAN, MESH, write_frame
+from contact.placed_kernels import Output, Shapes, axis_of, own, place_of, world
+from contact.vector_kernels import Vector, dot, minus, plus, row
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+#: A vertex outside a shape is no contact where one of its edges leads into it by more than this cosine. Edges that turn by less
+#: than contact.creases.CREASE are tested by their vertices alone, so that those may lean by as much more.
+AWAY = 0.3
+
+
+class Corners(NamedTuple):
+    """Points (p of them) with edges: corners of boxes and vertices of meshes.
+
+    Attributes
+    ----------
+    shape : ndarray, (p,)
+        Box or mesh of each, -1 where it is neither.
+    start : ndarray, (p + 1,)
+        First edge of each.
+    edge : ndarray, (n, 3)
+        Unit vectors away from them along their edges, in the frame of the shape.
+    margin : ndarray, (p,), m
+        Contacts have a gap below it.
+    left, right : ndarray, (m, 3)
+        Outward normals of both faces at each segment of :class:`contact.crease_kernels.Creases`, in the frame of its shape.
+    """
+
+    shape: IntArray
+    start: IntArray
+    edge: FloatArray
+    margin: FloatArray
+    left: FloatArray
+    right: FloatArray
+
+
+@njit(cache=True)
+def faced_corners(count: int, corners: Corners, creases: Creases, shapes: Shapes, out: Output) -> int:
+    """Give each of the first ``count`` contacts of a corner with a mesh or box the face that holds it; return how many are left.
+
+    Two boxes are left out. A corner takes the face that :func:`held` finds. Without one it keeps what it has, but is no contact
+    where it does not face that by AWAY and is outside, within a hair: other points of its body are nearer. Contacts that are not
+    within the margin go: those of corners at edges are found from further away.
+    """
+    kept = 0
+    for k in range(count):
+        i, b = out.point[k], out.shape[k]
+        a = corners.shape[i]
+        if a >= 0 and out.feature[k] == 0 and (shapes.kind[b] == MESH or (shapes.kind[b] == BOX and shapes.kind[a] != BOX)):
+            old = (out.frame[k, 0, 0], out.frame[k, 0, 1], out.frame[k, 0, 2])
+            lean = leaning(i, own(shapes.rotation, a, old), corners)
+            gap, normal = held(i, a, b, row(out.position, k), lean, corners, creases, shapes)
+            if gap < inf:
+                out.gap[k] = gap
+                turned = world(shapes.rotation, b, normal)
+                write_frame(out.frame[k], turned[0], turned[1], turned[2])
+            elif lean < -AWAY and out.gap[k] > -hair_of(b, shapes):
+                continue
+            if not out.gap[k] < corners.margin[i]:
+                continue
+        if kept < k:
+            out.point[kept], out.shape[kept], out.feature[kept] = i, b, out.feature[k]
+            out.gap[kept], out.position[kept], out.frame[kept] = out.gap[k], out.position[k], out.frame[k]
+        kept += 1
+    return kept
+
+
+@njit(cache=True, inner=True)
+def hair_of(b: int, shapes: Shapes) -> float:
+    """Points this close to an edge of shape b are on it, m."""
+    return HAIR * max(shapes.box_half[b, 0], shapes.box_half[b, 1], shapes.box_half[b, 2])
+
+
+@njit(cache=True, inner=True)
+def leaning(i: int, normal: Vector, corners: Corners) -> float:
+    """Least cosine between a normal and the edges of corner i, both in the frame of its shape: below 0 one leads against it."""
+    least = inf
+    for e in range(corners.start[i], corners.start[i + 1]):
+        least = min(least, dot(normal, row(corners.edge, e)))
+    return least
+
+
+@njit(cache=True, inner=True)
+def held(
+    i: int, a: int, b: int, point: Vector, lean: float, corners: Corners, creases: Creases, shapes: Shapes
+) -> tuple[float, Vector]:
+    """Signed distance of corner i of shape a from the face of shape b that holds it at an edge, and its normal in the frame of b.
+
+    It is the nearest face at an edge that the corner faces (up to LEAN), of those within a hair of each other the one that it
+    faces most. The corner lies above the edge or beside it on the face, within a hair; or, where it does not face what is
+    nearest (``lean``), or is on an edge of a mesh, no farther behind the face or inside its border than DEEPER times the overlap
+    of the bounding boxes. The distance is inf without such a face.
+    """
+    hair, origin = hair_of(b, shapes), place_of(shapes.translation, b)
+    place = own(shapes.rotation, b, minus(point, origin))
+    known = lean >= -LEAN and (shapes.kind[b] == BOX or not on_crease(place, b, hair, creases))
+    deep = hair if known else hair + DEEPER * overlap(a, b, shapes)
+    best, most, found = -inf, -inf, (0.0, 0.0, 1.0)
+    for c in range(creases.start[b], creases.start[b + 1]):
+        away = minus(place, row(creases.middle, c))
+        if abs(dot(away, row(creases.along, c))) > creases.half[c] + hair:
+            continue
+        for side in range(2):
+            inward = dot(away, row(creases.one, c) if side == 0 else row(creases.two, c))
+            if inward < -hair or inward > deep:
+                continue
+            normal = row(corners.left, c) if side == 0 else row(corners.right, c)
+            gap = dot(away, normal)
+            if gap < -deep or gap < best - hair or gap >= corners.margin[i]:
+                continue
+            facing = leaning(i, own(shapes.rotation, a, world(shapes.rotation, b, normal)), corners)
+            if facing >= -LEAN and (gap > best + hair or facing > most):
+                best, most, found = gap, facing, normal
+    return (best, found) if best > -inf else (inf, found)
+
+
+@njit(cache=True, inner=True)
+def on_crease(place: Vector, b: int, hair: float, creases: Creases) -> bool:
+    """Whether a place in the frame of shape b is on one of its segments, within a hair."""
+    for c in range(creases.start[b], creases.start[b + 1]):
+        away = minus(place, row(creases.middle, c))
+        along = dot(away, row(creases.along, c))
+        if abs(along) <= creases.half[c] + hair and dot(away, away) - along * along <= hair * hair:
+            return True
+    return False
+
+
+@njit(cache=True, inner=True)
+def overlap(a: int, b: int, shapes: Shapes) -> float:
+    """Least depth (m) by which the bounding boxes of shapes a and b overlap along an axis, at most their least half extent."""
+    between = plus(
+        minus(place_of(shapes.translation, a), place_of(shapes.translation, b)),
+        minus(world(shapes.rotation, a, row(shapes.box_centre, a)), world(shapes.rotation, b, row(shapes.box_centre, b))),
+    )
+    least = inf
+    for j in range(3):
+        least = min(least, shapes.box_half[a, j], shapes.box_half[b, j])
+    for k in range(6):
+        axis = axis_of(shapes.rotation, a if k < 3 else b, k % 3)
+        depth = -abs(dot(axis, between))
+        for j in range(3):
+            depth += shapes.box_half[a, j] * abs(dot(axis, axis_of(shapes.rotation, a, j)))
+            depth += shapes.box_half[b, j] * abs(dot(axis, axis_of(shapes.rotation, b, j)))
+        least = min(least, depth)
+    return max(least, 0.0)

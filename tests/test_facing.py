@@ -1,0 +1,225 @@
+"""Corners and vertices exactly on edges of other shapes: parts that lie flush, which the distance alone cannot hold.
+
+The slow twin of the kernel is :func:`plainly_faced`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from placed_pairs import detect
+from scipy.spatial import ConvexHull
+from scipy.spatial.transform import Rotation
+
+import femsim as fs
+from contact.creases import edges_of_corners, segments
+from contact.detect_kernels import DEEPER, HAIR, LEAN
+from contact.facing_kernels import AWAY
+from contact.shapes import Box, Mesh, Shape, signed_distance
+
+FloatArray = NDArray[np.float64]
+
+HALF = 0.02
+
+
+def box_mesh(*lengths: float) -> Mesh:
+    """A box as a mesh of 12 triangles."""
+    surface = fs.box_triangles(lengths)
+    return Mesh(surface.points, surface.triangles)
+
+
+CUBE, CUBE_MESH, NARROW = Box((HALF, HALF, HALF)), box_mesh(0.04, 0.04, 0.04), box_mesh(0.04, 0.02, 0.04)
+PAIRS = {"mesh-mesh": (CUBE_MESH, CUBE_MESH), "mesh-box": (CUBE, CUBE_MESH), "box-mesh": (CUBE_MESH, CUBE)}
+
+
+def hull(points: FloatArray) -> Mesh:
+    """Convex hull of points as a mesh."""
+    found = ConvexHull(points)
+    triangles = found.simplices.copy()
+    corners = points[triangles]
+    inward = np.einsum("ti,ti->t", np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]), found.equations[:, :3])
+    triangles[inward < 0.0] = triangles[inward < 0.0, ::-1]
+    used, numbers = np.unique(triangles, return_inverse=True)
+    return Mesh(points[used], numbers.reshape(-1, 3))
+
+
+# ------------------------------------------------------------------ at rest
+
+
+def speed_in_the_end(scene: fs.Scene, steps: int, bodies: list[str]) -> tuple[fs.Simulation, float]:
+    """Run steps; how fast (m/s) bodies move in the last one."""
+    sim = fs.Simulation(scene)
+    sim.step(steps - 1)
+    before = [sim.pose(name)[1] for name in bodies]
+    sim.step()
+    return sim, max(float(np.abs(sim.pose(name)[1] - at).max()) for name, at in zip(bodies, before, strict=True)) / scene.dt
+
+
+@pytest.mark.parametrize("angle", [0.0, 0.15, 0.5, 1.25])
+@pytest.mark.parametrize("pair", [*PAIRS, "on a narrower one"])
+def test_a_cube_rests_on_one_of_the_same_footprint(pair: str, angle: float) -> None:
+    """Dropped by 0.1 mm it fell through at most angles, as each corner is exactly on an edge; as boxes it never did."""
+    lower, upper = PAIRS.get(pair, (NARROW, CUBE_MESH))
+    scene = fs.Scene("flush", dt=0.005)
+    scene.add_obstacle("lower", lower, rotation=(0.0, 0.0, angle))
+    scene.add_rigid("upper", upper, mass=0.1, position=(0.0, 0.0, 0.0401), rotation=(0.0, 0.0, angle))
+    scene.sensor("force", "upper")
+    sim, speed = speed_in_the_end(scene, 30, ["upper"])
+    assert sim.pose("upper")[1] == pytest.approx([0.0, 0.0, 0.04], abs=1e-9) and speed < 1e-6
+    assert sim.read("force").force == pytest.approx([0.0, 0.0, 0.981], abs=1e-6)
+    assert sim.verdict == "good"
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e-9, 1e-7, 1e-6])
+def test_cubes_stand_side_by_side(offset: float) -> None:
+    """Flush, as CAD places them: neither shoves the other away, and the floor carries both."""
+    along = np.array([np.cos(0.5), np.sin(0.5), 0.0])
+    scene = fs.Scene("side by side", dt=0.005)
+    scene.add_floor()
+    scene.add_rigid("left", CUBE_MESH, mass=0.1, position=(0.0, 0.0, HALF), rotation=(0.0, 0.0, 0.5))
+    scene.add_rigid(
+        "right", CUBE_MESH, mass=0.1, position=tuple((0.04 + offset) * along + [0.0, 0.0, HALF]), rotation=(0.0, 0.0, 0.5)
+    )
+    scene.sensor("floor", "floor")
+    sim, speed = speed_in_the_end(scene, 30, ["left", "right"])
+    assert speed < 1e-6 and sim.read("floor").force == pytest.approx([0.0, 0.0, -1.962], abs=1e-6)
+    assert sim.pose("left")[1] == pytest.approx([0.0, 0.0, HALF], abs=1e-9)
+
+
+def test_three_cubes_stand_on_each_other() -> None:
+    scene = fs.Scene("stack", dt=0.005)
+    scene.add_floor()
+    names = [f"cube_{k}" for k in range(3)]
+    for k, name in enumerate(names):
+        scene.add_rigid(name, CUBE_MESH, mass=0.1, position=(0.0, 0.0, HALF + 0.0401 * k), rotation=(0.0, 0.0, 0.3))
+    scene.sensor("floor", "floor")
+    sim, speed = speed_in_the_end(scene, 50, names)
+    assert speed < 1e-6 and sim.read("floor").force == pytest.approx([0.0, 0.0, -2.943], abs=1e-6)
+    np.testing.assert_allclose([sim.pose(name)[1][2] for name in names], [0.02, 0.06, 0.1], atol=1e-9)
+
+
+# ------------------------------------------------------------------ which contacts there are
+
+
+@pytest.mark.parametrize("pressed", [0.0, 1e-12, 1e-5, 1e-3])
+def test_halves_of_a_body_press_on_the_face_between_them_alone(pressed: float) -> None:
+    """A convex body and its image behind a face: each corner of that face has it for its contact, whatever the other faces."""
+    rng, count = np.random.default_rng(0), 0
+    for _ in range(12):
+        points = rng.normal(size=(9, 3))
+        points[:4, 2] = points[:, 2].min() - 0.3  # the face between
+        points[:4, :2] *= 1.3
+        body = hull(points)
+        image = Mesh(body.points * [1.0, 1.0, -1.0], body.triangles[:, ::-1])
+        level = float(body.points[:, 2].min())
+        turn = Rotation.random(rng=rng).as_matrix()
+        shift = turn @ np.array([0.0, 0.0, 2.0 * level + pressed])
+        found = detect([body, image], np.stack([turn, turn]), np.stack([np.zeros(3), shift]), 1e-2)
+        normal = found.frame[:, 0] @ turn
+        corners = int((body.points[:, 2] < level + 1e-12).sum())
+        assert (found.feature == 0).sum() == 2 * corners
+        np.testing.assert_allclose(np.abs(normal[:, 2]), 1.0, atol=1e-9)
+        np.testing.assert_allclose(found.gap, -pressed, atol=1e-9)
+        count += corners
+    assert count >= 36
+
+
+@pytest.mark.parametrize("pair", PAIRS)
+def test_flush_cubes_are_as_deep_without_a_margin(pair: str) -> None:
+    """What is measured after a step; the sides of both are no contacts, nor where one is beside the other by little."""
+    turn = np.tile(Rotation.from_rotvec([0.0, 0.0, 0.5]).as_matrix(), (2, 1, 1))
+    for offset in (0.0, 1e-9, 1e-7, 1e-6, 1e-5):
+        shift = turn[0] @ np.array([offset, 0.0, 0.04 - 1e-4])
+        found = detect(PAIRS[pair], turn, np.stack([np.zeros(3), shift]), 0.0)
+        assert len(found.gap) >= 4
+        np.testing.assert_allclose(found.gap, -1e-4, atol=1e-12)
+        np.testing.assert_allclose(np.abs(found.frame[:, 0, 2]), 1.0, atol=1e-9)
+
+
+def between_ends(place: FloatArray, first: FloatArray, last: FloatArray) -> float:
+    """Distance of a place from a segment."""
+    part = np.clip((place - first) @ (last - first) / np.sum((last - first) ** 2), 0.0, 1.0)
+    return float(np.linalg.norm(first + part * (last - first) - place))
+
+
+def plainly_faced(
+    shapes: tuple[Shape, Shape], rotation: FloatArray, translation: FloatArray, margin: float
+) -> list[tuple[float, ...]]:
+    """Gap, normal and place of the contacts of corners of both shapes with the other one, by the rules in plain words."""
+    rows = []
+    for a, b in ((1, 0), (0, 1)):
+        start, edges = edges_of_corners(shapes[a])
+        half = 0.5 * (shapes[b].aabb[1] - shapes[b].aabb[0])
+        own_half = 0.5 * (shapes[a].aabb[1] - shapes[a].aabb[0])
+        hair = HAIR * half.max()
+        cell = shapes[b].grid().spacing if isinstance(shapes[b], Mesh) else hair
+        between = translation[0] - translation[1]
+        axes = np.concatenate([rotation[0].T, rotation[1].T])
+        depth = [own_half @ abs(axis @ rotation[a]) + half @ abs(axis @ rotation[b]) - abs(axis @ between) for axis in axes]
+        overlap = max(0.0, min(*depth, *half, *own_half))
+        for k, point in enumerate(shapes[a].features()[0] @ rotation[a].T + translation[a]):
+            place = (point - translation[b]) @ rotation[b]
+            spokes = edges[start[k] : start[k + 1]] @ rotation[a].T @ rotation[b]
+            distance, normal = (x[0] for x in signed_distance(shapes[b], place[None]))
+            if distance >= max(margin, cell):
+                continue
+            creases = list(zip(*segments(shapes[b]), strict=True))
+            on_edge = any(between_ends(place, first, last) <= hair for first, last, _, _ in creases)
+            known = (spokes @ normal).min() >= -LEAN and (isinstance(shapes[b], Box) or not on_edge)
+            deep = hair if known else hair + DEEPER * overlap
+            faces = []
+            for first, last, one, two in creases:
+                along = (last - first) / np.linalg.norm(last - first)
+                away = place - first
+                if -hair <= away @ along <= np.linalg.norm(last - first) + hair:
+                    for inward, other in ((one, two), (two, one)):
+                        out = np.cross(along, inward)
+                        out *= -np.sign(out @ other)
+                        level, facing = away @ out, (spokes @ out).min()
+                        if -hair <= away @ inward <= deep and -deep <= level < margin and facing >= -LEAN:
+                            faces.append((level, facing, out))
+            if faces:
+                near = [face for face in faces if face[0] >= max(face[0] for face in faces) - hair]
+                distance, _, normal = max(near, key=lambda face: face[1])
+            elif (spokes @ normal).min() < -AWAY and distance > -hair:
+                continue
+            if distance < margin:
+                rows.append((distance, *(rotation[b] @ normal), *point))
+    return rows
+
+
+@pytest.mark.parametrize("kinds", [("mesh", "mesh"), ("mesh", "box"), ("box", "mesh")], ids="-".join)
+def test_contacts_of_corners_are_those_of_the_slow_twin(kinds: tuple[str, str]) -> None:
+    """Flush in one or two directions, exactly or by little, pressed in or apart; and anyhow near each other."""
+    rng, count = np.random.default_rng(1), 0
+    halves = rng.uniform(0.4, 1.0, (2, 3))
+    halves[1, :2] = halves[0, 0], 0.7
+    shapes = tuple(Box(h) if kind == "box" else box_mesh(*(2.0 * h)) for kind, h in zip(kinds, halves, strict=True))
+    for k in range(60):
+        turn = Rotation.random(rng=rng)
+        small = 10.0 ** rng.uniform(-9, -3, 3) * rng.choice([-1.0, 0.0, 1.0], 3)
+        place = np.array([0.0, halves[0, 1] - 0.7, halves[0, 2] + halves[1, 2]]) + small
+        wobble = Rotation.from_rotvec(rng.normal(size=3) * (10.0 ** rng.uniform(-9, -1) if k % 2 else 0.0))
+        rotation = np.stack([turn.as_matrix(), (turn * wobble).as_matrix()])
+        translation = np.stack([np.zeros(3), turn.apply(place)])
+        found = detect(shapes, rotation, translation, 1e-2)
+        rows = np.column_stack([found.gap, found.frame[:, 0], found.position])[found.feature == 0]
+        wanted = np.array(plainly_faced(shapes, rotation, translation, 1e-2)).reshape(-1, 7)
+        assert len(rows) == len(wanted)
+        np.testing.assert_allclose(rows, wanted, atol=1e-8)
+        count += len(rows)
+    assert count > 200
+
+
+def test_the_edges_of_corners_lead_along_those_of_the_shape() -> None:
+    """Three at a corner of a box, the same and diagonals of faces at one of its mesh, in the order of the features."""
+    for shape in (CUBE, CUBE_MESH):
+        start, edges = edges_of_corners(shape)
+        corners = shape.features()[0]
+        assert len(start) == len(corners) + 1 and start[-1] == len(edges)
+        np.testing.assert_allclose(np.linalg.norm(edges, axis=1), 1.0, atol=1e-15)
+        for k, corner in enumerate(corners):
+            own = edges[start[k] : start[k + 1]]
+            assert (own * np.sign(corner) <= 1e-15).all()  # into the box
+            assert sum(np.abs(np.abs(edge).max() - 1.0) < 1e-12 for edge in own) == 3
