@@ -7,7 +7,7 @@ upright, where rounding decides which is lowest, they are points fixed to the cy
 tested against the signed distance of the cylinder, which is convex, so that they have one deepest point.
 
 A cone is a cylinder whose upper rim is smaller, or a point. On a face it lies on the lowest points of both. Its mantle is tested
-against segments and the axes of cylinders, but not against the mantles of other cones.
+against segments, the axes of cylinders and the mantles of other cones.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from contact.compiled import njit
 from contact.detect_kernels import BOX, CAPSULE, CONE, CYLINDER, DEEPER, HAIR, LEAN, PLANE, SPHERE, Distance, shape_distance
 from contact.distance_kernels import closest_on_lines
 from contact.placed_kernels import Output, Place, Shapes, axis_of, moved, near, own, place_of, put, world
-from contact.segment_kernels import ALONG, FLAT, GOLDEN, SECTIONS, SHALLOW, across_rims, segment_contacts
+from contact.segment_kernels import ALONG, FLAT, GOLDEN, SECTIONS, SHALLOW, across_rims, segment_contacts, sharpest
 from contact.shapes import RIM_POINTS
 from contact.vector_kernels import Vector, cross, dot, minus, times
 
@@ -72,7 +72,7 @@ def rolling_contacts(count: int, shapes: Shapes, may_contact: BoolArray, out: Ou
                     count, a, b, SEGMENT, place_of(shapes.translation, b), along, shapes.size[b, 1], shapes.size[b, 0],
                     none, none, shapes, out,
                 )  # fmt: skip
-            elif kind == CYLINDER and shapes.kind[a] == CYLINDER:
+            elif kind == shapes.kind[a]:  # two cylinders or two cones
                 both = shapes.rim[b] >= 0 and may_contact[shapes.body[b], shapes.body[a]]
                 if a < b or not both:
                     count = cylinder_contacts(count, a, b, both, distance, shapes, out)
@@ -225,18 +225,26 @@ def faced(normal: Vector, radial: Vector, radius: float, out_of_cap: Vector, slo
 
 
 @njit(cache=True, inner=True)
+def out_of_mantle(s: int, shapes: Shapes) -> tuple[float, float]:
+    """Outward normal of the mantle of cylinder or cone s, in a plane through its axis: away from the axis, and along it."""
+    narrowing, height = shapes.size[s, 0] - shapes.size[s, 2], 2.0 * shapes.size[s, 1]
+    length = sqrt(narrowing * narrowing + height * height)
+    return height / length, narrowing / length
+
+
+@njit(cache=True, inner=True)
 def faced_distance(
     angle: float, centre: Place, x: Vector, y: Vector, out_of_cap: Vector, slope: float, b: int, shapes: Shapes
 ) -> tuple[float, Vector]:
     """Signed distance and normal of shape b for a point of a rim as in :func:`on_circle`, given the outward normal of the cap.
 
-    Where b is a cylinder the rim must face it by :func:`faced`, or other points are nearer. If the nearest surface fails, a point
-    up to SHALLOW of the radius inside takes the other one, so that cylinders of equal length lie side by side; without any the
-    distance is infinite.
+    Where b is a cylinder or cone the rim must face it by :func:`faced`, or other points are nearer. If the nearest surface fails,
+    a point up to SHALLOW of the radius inside takes the other one, so that cylinders of equal length lie side by side and equal
+    ones on each other; without any the distance is infinite.
     """
     d, nx, ny, nz = on_circle(angle, centre, x, y, b, shapes)
     normal = (nx, ny, nz)
-    if shapes.kind[b] != CYLINDER:
+    if shapes.kind[b] != CYLINDER and shapes.kind[b] != CONE:
         return d, normal
     c, s = cos(angle), sin(angle)
     radial = (c * x[0] + s * y[0], c * x[1] + s * y[1], c * x[2] + s * y[2])
@@ -247,10 +255,11 @@ def faced_distance(
     hair = HAIR * max(radius, half)
     px, py, pz = moved(centre, 1.0, radial)
     rho, side = sqrt(px * px + py * py), 1.0 if pz >= 0.0 else -1.0
-    side_gap, cap_gap = rho - radius, side * pz - half
+    across, rise = out_of_mantle(b, shapes)
+    side_gap, cap_gap = (rho - radius) * across + (pz + half) * rise, side * pz - half
     if max(side_gap, cap_gap) > hair or rho == 0.0:
         return inf, normal
-    normal = (px / rho, py / rho, 0.0)
+    normal = (across * px / rho, across * py / rho, rise)
     if side_gap >= -SHALLOW * radius and faced(normal, radial, own_radius, out_of_cap, slope):
         return side_gap, normal
     normal = (0.0, 0.0, side)
@@ -272,11 +281,17 @@ def sharp_distance(
     radial = moved(times(cos(angle), x), sin(angle), y)
     along = minus(times(cos(angle), y), times(sin(angle), x))
     turned = nx * along[0] + ny * along[1] + nz * along[2]
-    if shapes.kind[b] == CYLINDER and (abs(turned) > FLAT * radius or (nz != 0.0 and abs(nz) != 1.0)):
+    rise = 0.0
+    hair, deeper = 0.0, 0.5
+    if shapes.kind[b] == CONE:
+        rise = out_of_mantle(b, shapes)[1]
+        hair, deeper = HAIR, sharpest(rise) - 0.9
+    round_shape = shapes.kind[b] == CYLINDER or shapes.kind[b] == CONE
+    if round_shape and (abs(turned) > FLAT * radius or (abs(nz - rise) > hair and abs(nz) != 1.0)):
         gap, normal, _rim = across_rims(
             moved(centre, 1.0, radial), along, shapes.size[b, 0], shapes.size[b, 1], shapes.size[b, 2]
         )
-        if abs(gap - d) <= HAIR * radius + 0.5 * max(-d, 0.0):
+        if abs(gap - d) <= HAIR * radius + deeper * max(-d, 0.0):
             if faced(normal, radial, radius, out_of_cap, slope):
                 return gap, normal
     return faced_distance(angle, centre, x, y, out_of_cap, slope, b, shapes)
@@ -338,10 +353,11 @@ def rim_contacts(count: int, a: int, b: int, distance: FloatArray, shapes: Shape
 
 @njit(cache=True, inner=True)
 def cylinder_contacts(count: int, a: int, b: int, both: bool, distance: FloatArray, shapes: Shapes, out: Output) -> int:
-    """Contacts of cylinders a and b, with the rims of both where ``both``.
+    """Contacts of cylinders, or cones, a and b, with the rims of both where ``both``.
 
     Where a rim is inside the other cylinder but no contact faces it, as after a step in which they shot into each other, there is
-    one in the direction of least overlap. Most pairs are apart along an axis or the line between the centres.
+    one in the direction of least overlap; for cones see :func:`within_overlap`. Most pairs are apart along an axis or the line
+    between the centres.
     """
     between = minus(place_of(shapes.translation, a), place_of(shapes.translation, b))
     length = sqrt(dot(between, between))
@@ -354,6 +370,8 @@ def cylinder_contacts(count: int, a: int, b: int, both: bool, distance: FloatArr
     if both:
         count, other = rim_contacts(count, b, a, distance, shapes, out)
         least = min(least, other)
+    if shapes.kind[a] == CONE:
+        return within_overlap(before, mantles_of_cones(count, a, b, shapes, out), a, b, shapes, out)
     count = mantle_contact(count, a, b, shapes, out)
     if count > before or least >= 0.0:
         return count
@@ -363,20 +381,23 @@ def cylinder_contacts(count: int, a: int, b: int, both: bool, distance: FloatArr
 
 @njit(cache=True, inner=True)
 def extent(direction: Vector, s: int, shapes: Shapes) -> Vector:
-    """Point of cylinder s that lies farthest along a direction, from its centre, m."""
+    """Point of cylinder or cone s that lies farthest along a direction, from the middle of its axis, m."""
     axis = axis_of(shapes.rotation, s, 2)
     cosine = dot(direction, axis)
     across = minus(direction, times(cosine, axis))
     length = sqrt(dot(across, across))
-    end = times(shapes.size[s, 1] if cosine > 0.0 else -shapes.size[s, 1] if cosine < 0.0 else 0.0, axis)
-    return moved(end, shapes.size[s, 0] / length, across) if length > HAIR else end
+    base, half, top = shapes.size[s, 0], shapes.size[s, 1], shapes.size[s, 2]
+    ahead = 2.0 * half * cosine - (base - top) * length  # of the upper rim before the lower one
+    end = times(half if ahead > 0.0 else -half if ahead < 0.0 else 0.0, axis)
+    radius = top if ahead > 0.0 else base if ahead < 0.0 else 0.5 * (base + top)
+    return moved(end, radius / length, across) if length > HAIR else end
 
 
 @njit(cache=True, inner=True)
 def least_overlap(a: int, b: int, shapes: Shapes) -> tuple[float, Vector, Place]:
-    """Gap of cylinders a and b along the direction in which it is largest, that direction from b to a, and a place between them.
+    """Gap of cylinders or cones a and b along the direction in which it is largest, that direction, and a place between them.
 
-    The search starts from the line between the centres and turns it by steps that halve where no turn gains.
+    It leads from b to a. The search starts from the line between the centres; its turns halve where none gains.
     """
     centre = place_of(shapes.translation, b)
     between = minus(place_of(shapes.translation, a), centre)
@@ -406,9 +427,11 @@ def least_overlap(a: int, b: int, shapes: Shapes) -> tuple[float, Vector, Place]
 
 @njit(cache=True, inner=True)
 def apart_along(direction: Vector, a: int, b: int, shapes: Shapes) -> float:
-    """Gap between the extents of cylinders a and b along a unit vector, m."""
-    reach = abs(dot(direction, minus(place_of(shapes.translation, a), place_of(shapes.translation, b))))
-    return reach - dot(direction, extent(direction, a, shapes)) - dot(direction, extent(direction, b, shapes))
+    """Gap between the extents of cylinders or cones a and b along a line with this direction, m."""
+    reach = dot(direction, minus(place_of(shapes.translation, a), place_of(shapes.translation, b)))
+    way = direction if reach >= 0.0 else times(-1.0, direction)
+    back = times(-1.0, way)
+    return abs(reach) - dot(back, extent(back, a, shapes)) - dot(way, extent(way, b, shapes))
 
 
 @njit(cache=True, inner=True)
@@ -436,3 +459,85 @@ def mantle_contact(count: int, a: int, b: int, shapes: Shapes, out: Output) -> i
     normal = times(1.0 / length, apart)
     foot = moved(place_of(shapes.translation, a), on_a, along)
     return put(count, shapes.rim[a], b, CROSSING, gap, normal, moved(foot, -shapes.size[a, 0], normal), out)
+
+
+@njit(cache=True, inner=True)
+def slant(normal: Vector, s: int, shapes: Shapes) -> tuple[Place, Vector, float]:
+    """Line of the mantle of cone s with this outward normal: its middle from that of the axis, unit vector, and half length."""
+    axis = axis_of(shapes.rotation, s, 2)
+    across = minus(normal, times(dot(normal, axis), axis))
+    across = times(1.0 / sqrt(dot(across, across)), across)
+    base, half, top = shapes.size[s, 0], shapes.size[s, 1], shapes.size[s, 2]
+    along = minus(times(half, axis), times(0.5 * (base - top), across))
+    length = sqrt(dot(along, along))
+    return times(0.5 * (base + top), across), times(1.0 / length, along), length
+
+
+@njit(cache=True, inner=True)
+def mantles_of_cones(count: int, a: int, b: int, shapes: Shapes, out: Output) -> int:
+    """Contact of the mantles of cones a and b, where lines of both with opposite normals cross at points inside both.
+
+    The normal n from b to a has a known cosine with either axis, so that there are two: n = x a + y b +- z (a x b), with the axes
+    a and b. Lines at the far sides cross too, see :func:`within_overlap`.
+    """
+    along, other = axis_of(shapes.rotation, a, 2), axis_of(shapes.rotation, b, 2)
+    between = minus(place_of(shapes.translation, a), place_of(shapes.translation, b))
+    cosine, sideways = dot(along, other), cross(along, other)
+    square = dot(sideways, sideways)
+    if square < ALONG**2:
+        return count
+    on_a, on_b = -out_of_mantle(a, shapes)[1], out_of_mantle(b, shapes)[1]
+    x, y = (on_a - cosine * on_b) / square, (on_b - cosine * on_a) / square
+    left = (1.0 - x * on_a - y * on_b) / square
+    if left <= 0.0:
+        return count
+    z = sqrt(left)
+    best, normal = -inf, along
+    for k in range(2):
+        way = moved(moved(times(x, along), y, other), z if k == 0 else -z, sideways)
+        gap = dot(way, minus(moved(between, 1.0, extent(times(-1.0, way), a, shapes)), extent(way, b, shapes)))
+        if gap > best:
+            best, normal = gap, way
+    if best >= shapes.reach[a]:
+        return count
+    from_a, line_a, half_a = slant(times(-1.0, normal), a, shapes)
+    from_b, line_b, half_b = slant(normal, b, shapes)
+    apart = minus(moved(between, 1.0, from_a), from_b)
+    cosine = dot(line_a, line_b)
+    square = 1.0 - cosine * cosine
+    if square < ALONG**2:
+        return count
+    at_a, at_b = closest_on_lines(1.0, cosine, 1.0, dot(line_a, apart), dot(line_b, apart), square)
+    if abs(at_a) >= half_a or abs(at_b) >= half_b:
+        return count
+    foot = moved(moved(place_of(shapes.translation, a), 1.0, from_a), at_a, line_a)
+    return put(count, shapes.rim[a], b, CROSSING, best, normal, foot, out)
+
+
+@njit(cache=True, inner=True)
+def within_overlap(before: int, count: int, a: int, b: int, shapes: Shapes, out: Output) -> int:
+    """Leave out contacts from ``before`` on that are deeper than DEEPER times the overlap of cones a and b; return their number.
+
+    Sharp rims at each other, and mantles at their far sides, give such contacts. Where the cones overlap and none says so, there
+    is one in the direction of least overlap.
+    """
+    if count > out.gap.shape[0]:
+        return count
+    deepest, hair = inf, HAIR * max(shapes.size[a, 0], shapes.size[a, 1])
+    for k in range(before, count):
+        deepest = min(deepest, out.gap[k])
+        if apart_along((out.frame[k, 0, 0], out.frame[k, 0, 1], out.frame[k, 0, 2]), a, b, shapes) >= 0.0:
+            return count
+    if -hair <= deepest < 0.0:
+        return count
+    gap, normal, place = least_overlap(a, b, shapes)
+    kept, seen = before, False
+    for k in range(before, count):
+        if out.gap[k] < min(DEEPER * gap, 0.0) - hair:
+            continue
+        seen |= out.gap[k] < 0.0
+        if kept < k:
+            out.point[kept], out.shape[kept], out.feature[kept] = out.point[k], out.shape[k], out.feature[k]
+            out.gap[kept], out.position[kept], out.frame[kept] = out.gap[k], out.position[k], out.frame[k]
+        kept += 1
+    return put(kept, shapes.rim[a], b, OVERLAP, gap, normal, place, out) if gap < 0.0 and not seen else kept

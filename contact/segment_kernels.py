@@ -90,6 +90,12 @@ def across_rims(place: Place, along: Vector, radius: float, half_length: float, 
 
 
 @njit(cache=True, inner=True)
+def sharpest(rise: float) -> float:
+    """Most depth over distance from the faces of a cone: 1 / sin of half the angle at its base, given the sine of the mantle."""
+    return sqrt(2.0 / (1.0 - rise))
+
+
+@njit(cache=True, inner=True)
 def segment_on_cone(
     count: int,
     a: int,
@@ -132,8 +138,7 @@ def segment_on_cone(
     if abs(slope) > FLAT:  # it cuts a rim, or the tip
         gap, sharp, _rim = across_rims((x, y, z), u, radius, half, top)
         narrowing = (radius - top) / sqrt((radius - top) ** 2 + 4.0 * half * half)
-        most = sqrt(2.0 / (1.0 - narrowing))  # depth over distance from the faces: 1/sin of half the angle at the base
-        if abs(gap - deepest) <= HAIR * radius + (most - 0.9) * max(-deepest, 0.0):
+        if abs(gap - deepest) <= HAIR * radius + (sharpest(narrowing) - 0.9) * max(-deepest, 0.0):
             deepest, normal = gap, sharp
     square = dot(normal, normal)
     if square < PARALLEL**2:
