@@ -719,8 +719,8 @@ MUTANTS = (
     ),
     Mutant(
         "judges", "depth of boxes that lie flush is not measured", "contact/detect_kernels.py",
-        "(max(margin[i], HAIR * max(hx, hy, hz)) if on_box else margin[i])",
-        "margin[i]",
+        "limit = max(limit, HAIR * max(hx, hy, hz))",
+        "pass",
         "test_boxes.py::test_equal_boxes_flush_on_each_other_are_as_deep_without_a_margin",
     ),
     Mutant(

@@ -276,6 +276,7 @@ def test_joined_parts_touch_each_other_only_where_it_is_said() -> None:
         (dict(friction=1.0), "neither limits nor friction"),
         (dict(kind="hinge", axis=(0, 0, 0)), "is zero; give a direction"),
         (dict(kind="hinge", axis=(0, 1, 0), limits=(0.1, 0.2)), "a lower one <= 0"),
+        (dict(kind="hinge", axis=(0, 1, 0), limits=(0.0, 0.0)), "for no play use a weld"),
         (dict(breakable=-1.0), "allowed are positive numbers, N or"),
         (dict(b="q"), "'q' is unknown in scene"),
         (dict(b="a"), "both are the same; join two bodies"),

@@ -265,3 +265,11 @@ def test_readings_of_the_ends_of_a_rod() -> None:
     np.testing.assert_array_equal(run.sensors["start_measured"].torque, start.torque)
     np.testing.assert_array_equal(moved.force, end.force)
     np.testing.assert_allclose(moved.torque, end.torque + np.cross(points[-1] - points[0], end.force), rtol=1e-12, atol=1e-15)
+
+
+def test_a_marker_on_a_rigid_body_has_no_node() -> None:
+    """It was ignored."""
+    scene = fs.Scene("marker")
+    scene.add_rigid("box", fs.Box((0.01, 0.01, 0.01)), mass=0.1)
+    with pytest.raises(fs.InputError, match="node is 3, but 'box' is rigid and has no nodes; leave it out"):
+        scene.sensor("at", "box", kind="marker", node=3)

@@ -33,8 +33,9 @@ class ContactCalls(SceneContents):
         coefficient : float or (float, float), 1
             Coulomb coefficient, >= 0; or those along and across ``direction``, both > 0 (papers/001 eq. 12).
         direction : (3,), optional
-            With two coefficients: direction of the first, in the frame of ``b``, a rigid body or an obstacle (world frame); its
-            part in the tangent plane of a contact counts.
+            With two coefficients: direction of the first. It is in the frame of ``b`` where that is a rigid body, which takes it
+            along, and in the world frame where it is an obstacle, also a turned one. Its part in the tangent plane of a contact
+            counts; a contact whose normal it lies along has the root of the product of both coefficients in all directions.
 
         Raises
         ------

@@ -187,7 +187,8 @@ def _limits(what: str, limits: tuple[float, float] | None) -> tuple[float, float
     low, high = (float(value) for value in limits)
     if not low <= 0.0 <= high or low == high:
         raise InputError(
-            f"limits of {what} are {limits!r}; allowed are a lower one <= 0 and an upper one >= 0, counted from the start."
+            f"limits of {what} are {limits!r}; allowed are a lower one <= 0 and an upper one >= 0, counted from the start and "
+            "different from each other; for no play use a weld."
         )
     return low, high
 

@@ -157,6 +157,8 @@ class OutputDefaults:
             raise InputError(f"{what}: 'at' places a marker on a soft body, instead of a node; leave one of them out.")
         points = points_of(self.kind, self.initial_q())
         if points is None:
+            if node is not None:
+                raise InputError(f"{what}: node is {node}, but {self.name!r} is rigid and has no nodes; leave it out.")
             return Marker(link)
         if node is None or not 0 <= node < len(points):
             raise InputError(f"{what}: node {node} of {self.name!r}; allowed are 0 to {len(points) - 1}.")
