@@ -144,7 +144,7 @@ def make_corners(
     owner: IntArray = np.full(len(margin), -1, dtype=np.int64)
     counts: IntArray = np.zeros(len(margin), dtype=np.int64)
     edges = [np.zeros((0, 3))]
-    for s in sorted(np.flatnonzero(first >= 0), key=lambda s: int(first[s])):
+    for s in sorted(np.flatnonzero(first >= 0).tolist(), key=lambda s: int(first[s])):
         shape = shapes[s]
         if isinstance(shape, Box | Mesh):
             if id(shape) not in known:
