@@ -306,7 +306,7 @@ def test_measuring_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def twice(scene: fs.Scene, system: System, *step: Any) -> StepReport:
         nonlocal measured
-        old, new = step[3], step[4]
+        old, new = step[4], step[5]
         before = old.copy(), system.remember(new).copy()
         first = measure(scene, system, *step)
         assert (old, system.remember(new)) == before
