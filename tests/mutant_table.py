@@ -726,7 +726,7 @@ MUTANTS = (
     Mutant(
         "judges", "a corner of a mesh presses on a face that its edges lead into", "contact/facing_kernels.py",
         "if facing >= -LEAN and", "if facing >= -inf and",
-        "test_facing.py::test_a_cube_rests_on_one_of_the_same_footprint",
+        "test_facing.py::test_halves_of_a_body_press_on_the_face_between_them_alone",
     ),
     Mutant(
         "judges", "corners on edges of a mesh trust its sampled distance", "contact/facing_kernels.py",
