@@ -25,7 +25,7 @@ from contact.detect_kernels import (
     capsule_distance,
 )
 from contact.distance_kernels import closest_on_lines
-from contact.placed_kernels import Output, Place, Shapes, moved, own, place_of, put, world
+from contact.placed_kernels import Output, Place, Shapes, move_up, moved, own, place_of, put, world
 from contact.rim_kernels import OVERLAP
 from contact.sdf_kernels import signed_distance
 from contact.segment_kernels import segment_contacts
@@ -258,8 +258,5 @@ def without_needless(before: int, count: int, a: int, b: int, point_body: IntArr
                 needless |= DEEPER * -out.gap[m] < depth and dot(way, way) <= DEEPER * DEEPER * depth * depth
         if needless:
             continue
-        if kept < k:
-            out.point[kept], out.shape[kept], out.feature[kept] = out.point[k], out.shape[k], out.feature[k]
-            out.gap[kept], out.position[kept], out.frame[kept] = out.gap[k], out.position[k], out.frame[k]
-        kept += 1
+        kept = move_up(kept, k, out)
     return kept

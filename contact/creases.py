@@ -129,16 +129,7 @@ def make_corners(
 ) -> Corners:
     """Corners of boxes and vertices of meshes as what :mod:`contact.facing_kernels` reads.
 
-    Parameters
-    ----------
-    shapes : sequence of Shape
-        The s shapes.
-    first : ndarray, (s,)
-        First point of each, -1 where it has none.
-    margin : ndarray, (p,), m
-        Margin of each point; kept, not copied.
-    along, one, two : ndarray, (n, 3)
-        Those of :class:`contact.crease_kernels.Creases`.
+    ``shapes``, ``first`` and ``margin`` are those of :class:`CreaseTable`, the others, (n, 3), those of its ``creases``.
     """
     known: dict[int, tuple[IntArray, FloatArray]] = {}
     owner: IntArray = np.full(len(margin), -1, dtype=np.int64)

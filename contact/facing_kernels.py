@@ -16,7 +16,7 @@ import numpy.typing as npt
 from contact.compiled import njit
 from contact.crease_kernels import Creases
 from contact.detect_kernels import BOX, DEEPER, HAIR, LEAN, MESH, write_frame
-from contact.placed_kernels import Output, Shapes, axis_of, own, place_of, world
+from contact.placed_kernels import Output, Shapes, axis_of, move_up, own, place_of, world
 from contact.vector_kernels import Vector, dot, minus, plus, row
 
 FloatArray = npt.NDArray[np.float64]
@@ -76,10 +76,7 @@ def faced_corners(count: int, corners: Corners, creases: Creases, shapes: Shapes
                 continue
             if not out.gap[k] < corners.margin[i]:
                 continue
-        if kept < k:
-            out.point[kept], out.shape[kept], out.feature[kept] = i, b, out.feature[k]
-            out.gap[kept], out.position[kept], out.frame[kept] = out.gap[k], out.position[k], out.frame[k]
-        kept += 1
+        kept = move_up(kept, k, out)
     return kept
 
 

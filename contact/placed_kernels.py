@@ -112,3 +112,12 @@ def put(count: int, point: int, b: int, feature: int, gap: float, normal: Vector
         for i in range(3):
             out.position[count, i] = place[i]
     return count + 1
+
+
+@njit(cache=True, inner=True)
+def move_up(kept: int, k: int, out: Output) -> int:
+    """Keep contact k as number ``kept``, at most k, where others before it were left out; return how many are kept then."""
+    if kept < k:
+        out.point[kept], out.shape[kept], out.feature[kept] = out.point[k], out.shape[k], out.feature[k]
+        out.gap[kept], out.position[kept], out.frame[kept] = out.gap[k], out.position[k], out.frame[k]
+    return kept + 1

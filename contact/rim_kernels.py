@@ -20,7 +20,7 @@ import numpy.typing as npt
 from contact.compiled import njit
 from contact.detect_kernels import BOX, CAPSULE, CONE, CYLINDER, DEEPER, HAIR, LEAN, PLANE, SPHERE, Distance, shape_distance
 from contact.distance_kernels import closest_on_lines
-from contact.placed_kernels import Output, Place, Shapes, axis_of, moved, near, own, place_of, put, world
+from contact.placed_kernels import Output, Place, Shapes, axis_of, move_up, moved, near, own, place_of, put, world
 from contact.segment_kernels import ALONG, FLAT, GOLDEN, SECTIONS, SHALLOW, across_rims, segment_contacts, sharpest
 from contact.shapes import RIM_POINTS
 from contact.vector_kernels import Vector, cross, dot, minus, times
@@ -536,8 +536,5 @@ def within_overlap(before: int, count: int, a: int, b: int, shapes: Shapes, out:
         if out.gap[k] < min(DEEPER * gap, 0.0) - hair:
             continue
         seen |= out.gap[k] < 0.0
-        if kept < k:
-            out.point[kept], out.shape[kept], out.feature[kept] = out.point[k], out.shape[k], out.feature[k]
-            out.gap[kept], out.position[kept], out.frame[kept] = out.gap[k], out.position[k], out.frame[k]
-        kept += 1
+        kept = move_up(kept, k, out)
     return put(kept, shapes.rim[a], b, OVERLAP, gap, normal, place, out) if gap < 0.0 and not seen else kept

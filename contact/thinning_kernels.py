@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from contact.compiled import njit
-from contact.placed_kernels import Output
+from contact.placed_kernels import Output, move_up
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -56,10 +56,7 @@ def thinned(count: int, most: int, point_body: IntArray, shape_body: IntArray, t
     kept = 0
     for i in range(count):
         if taken[i]:
-            if kept < i:
-                out.point[kept], out.shape[kept], out.feature[kept] = out.point[i], out.shape[i], out.feature[i]
-                out.gap[kept], out.position[kept], out.frame[kept] = out.gap[i], out.position[i], out.frame[i]
-            kept += 1
+            kept = move_up(kept, i, out)
     return kept
 
 

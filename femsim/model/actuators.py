@@ -30,7 +30,9 @@ class Chamber(CouplingDefaults):
     velocity; what is left out is explicit, and stable at every dt as long as the body withstands the pressure.
 
     A given volume is that of a fluid that is pumped in, p = bulk (V_fluid - V) / V_rest, with its compressibility implicit in A.
-    That joins all nodes of the chamber by a dense block, so it is for chambers of some hundred nodes at most.
+    That joins all nodes of the chamber by a dense block, so it is for chambers of some hundred nodes at most. In an
+    energy-momentum step V is the mean of both ends, so the fluid gives back what it took to third order in the step: its power is
+    that of dV/dx in the middle.
 
     Parameters
     ----------
