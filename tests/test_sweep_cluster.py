@@ -149,18 +149,39 @@ def cluster(started: Callable[..., subprocess.Popen[bytes]], workers: int) -> tu
     return address, processes
 
 
+def workers_of(pid: int) -> set[psutil.Process]:
+    """The Dask workers that a process started and that have a process for cases."""
+    return {
+        p
+        for p in psutil.Process(pid).children()
+        if any("femsim.studies.sweeps.process" in " ".join(c.cmdline()) for c in p.children())
+    }
+
+
+def test_rows_that_are_lost_with_their_worker_are_asked_for_again(tmp_path: Path) -> None:
+    """It ended all cases, and is killed before the client has read more than the first row."""
+    out, seen = tmp_path / "out", []
+
+    def on_row(row: dict[str, Any]) -> None:
+        if not seen:
+            until(lambda: len(finished(out)) == COUNT)
+            (victim,) = workers_of(os.getpid())
+            victim.kill()
+            until(lambda: set(workers_of(os.getpid())) - {victim})
+        seen.append(row["id"])
+
+    result = femsim.sweep(sweep_file(tmp_path, 0.0), out=out, workers=1, on_row=on_row)
+    assert result.status == "converged" and is_complete(out) and len(set(seen)) == COUNT, table(out)["message"].to_list()
+
+
 def test_a_killed_worker_costs_only_what_it_was_doing(tmp_path: Path, started: Callable[..., subprocess.Popen[bytes]]) -> None:
     out = tmp_path / "out"
     client = started(*femsim_sweep(str(sweep_file(tmp_path, 0.4)), "--out", str(out), "--quiet", "--workers", "2"))
     until(lambda: len(finished(out)) >= 3, client)
     before = times_of(out)
-    (victim, *_) = [
-        p
-        for p in psutil.Process(client.pid).children()
-        if any("femsim.studies.sweeps.process" in c.cmdline() for c in p.children())
-    ]
+    victim, *_ = workers_of(client.pid)
     victim.kill()
-    assert wait_for_end(client) == 0
+    assert wait_for_end(client) == 0, table(out)["message"].to_list()
     assert is_complete(out)
     # cases that had ended were not run again: their files are those from before
     assert before.items() < times_of(out).items()

@@ -168,11 +168,8 @@ class Engine:
                 if future.status == "cancelled":  # we cancel only when nobody iterates any more
                     raise SchedulerLost("The scheduler was lost.")
                 job = job_of.pop(future.key)
-                if future.status == "finished":
-                    row: Row = future.result()
-                else:
-                    error = future.exception()
-                    row = new_row(job) | {"message": f"The cluster could not run it: {type(error).__name__}: {error}"}
+                error = future.exception()  # both wait once more where the worker that had the row was lost in the meantime
+                row: Row = future.result() if error is None else _not_run(job, error)
                 future.release()
                 yield row
         except (OSError, asyncio.CancelledError, concurrent.futures.CancelledError) as error:  # while a row was on its way
@@ -181,6 +178,11 @@ class Engine:
             with suppress(Exception):
                 if job_of and self._client.status == "running":
                     self._client.cancel([future for future in futures if future.key in job_of], force=True)
+
+
+def _not_run(job: Job, error: BaseException) -> Row:
+    """Row of a case that no worker could run."""
+    return new_row(job) | {"message": f"The cluster could not run it: {type(error).__name__}: {error}"}
 
 
 def run_on_worker(job: Job) -> Row:
