@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import math
 from collections.abc import Sequence
@@ -20,7 +21,7 @@ from femsim.studies.calibration.estimate import estimate, least_squares
 from femsim.studies.calibration.evaluate import Evaluation, Evaluator
 from femsim.studies.calibration.file import Free, Search, read_calibration
 from femsim.studies.calibration.search import search
-from femsim.studies.sweeps import engine as engine_module
+from femsim.studies.sweeps import case as case_module, engine as engine_module
 
 DROP = (
     '[[experiments]]\nname = "drop"\nheld_out = true\nparameters = { drop = 2e-3 }\n'
@@ -248,6 +249,23 @@ def test_runs_that_fail_cost_nothing_but_themselves(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "nothing" / "calibration.json").read_text())["parameters"]["density"]["value"] is None
     with pytest.raises(fs.InputError, match="too heavy"):
         fs.calibrate(write(tmp_path, FREE.replace("[500, 2000]", "[1991, 2000]") + FIT), out=tmp_path / "heavy")
+
+
+@pytest.mark.usefixtures("inline", "undrawn")
+def test_runs_that_a_full_disk_or_a_kill_ended_are_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Others that failed would fail again."""
+    path, out = write(tmp_path, FREE + FIT), tmp_path / "fit"
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(case_module, "_write_series", full)
+        with pytest.raises(fs.InputError, match=r"stopped since the disk cannot be written: .* Free it and use --resume"):
+            fs.calibrate(path, out=out, workers=1)
+    again = fs.calibrate(path, out=out, workers=1, resume=True)
+    assert again.status == "converged" and again.values["density"] == pytest.approx(1300.0, rel=0.01)
+    assert not any("evaluations failed" in text for text in again.warnings)
 
 
 @pytest.mark.usefixtures("inline", "undrawn")

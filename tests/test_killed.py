@@ -159,7 +159,9 @@ def test_parts_that_differ_by_a_step_are_mended(cube: Path, tmp_path: Path) -> N
     with h5py.File(folder / "frames" / "cube.vtkhdf", "r+") as file:
         file["VTKHDF/Steps"].attrs["NSteps"] = np.int64(5)
     before = fs.open_frames(folder).read(3, "cube")
-    assert fs.repair(folder) == ["frames.vtkhdf: 3 parts of 5 frames each."]
+    (half := folder / ".comparison.4242.tmp").mkdir()  # of a comparison that was killed
+    (half / "report.html").write_text("half")
+    assert fs.repair(folder) == [f"{half.name}: half a folder, removed.", "frames.vtkhdf: 3 parts of 5 frames each."]
     assert_vtk_reads(folder)
     after = fs.open_frames(folder)
     assert len(after.times) == 5 and np.array_equal(after.read(3, "cube").points, before.points)

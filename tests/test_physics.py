@@ -308,11 +308,11 @@ def test_a_finger_that_slides_level_on_a_driven_base_feels_no_floor() -> None:
 
 @pytest.mark.parametrize("friction", [0.0, 5.0])
 def test_squeezed_ball_gives_the_static_reference_force(friction: float) -> None:
-    """The committed ball between plates by 20 %.
+    """A ball between plates by 20 %.
 
     Static force of the same mesh from an independent slow solution, within 0.2 %.
     """
-    mesh = fs.load_tetmesh(fs.mesh_file("ball_r30.vtu"))
+    mesh = fs.ball_tets(0.03, 6)
     half_gap, plate = 0.024, 0.01
     scene = fs.Scene("squeeze", dt=0.01, duration=0.7, gravity=(0, 0, 0), theta=1.0)
     ball = scene.add_soft("ball", mesh, fs.Elastic(1e6, 0.35, 1000.0, rayleigh_beta=2e-3, name="ball"))

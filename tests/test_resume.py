@@ -189,7 +189,10 @@ def test_an_interrupted_run_goes_on_where_it_was(rich: Path, tmp_path: Path) -> 
     assert run.status == "interrupted" and [path.name for path in found_checkpoints(tmp_path / "run")] == [
         "step_000000007.checkpoint"
     ]
+    (half := tmp_path / "run" / ".comparison.4242.tmp").mkdir()  # of a comparison that was killed
+    (half / "report.html").write_text("half")
     again = fs.resume(tmp_path / "run")
+    assert not half.exists()
     assert again.status == "converged" and again.info["process"]["resumed"][0]["step"] == 7
     assert differences(tmp_path / "whole", tmp_path / "run") == []
 

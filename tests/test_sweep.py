@@ -138,6 +138,12 @@ def test_the_digest_sees_what_numbers_depend_on(tmp_path: Path, monkeypatch: pyt
     ids.append(one_id(write(tmp_path, 'parameters.where = 0.25\nparameters.label = "note"\n')))
     (tmp_path / "note").write_text("two")
     ids.append(one_id(write(tmp_path, 'parameters.where = 0.25\nparameters.label = "note"\n')))
+    beside = ODD.replace('label: str = ""', 'label: str = "note"')  # a file that nobody names
+    for text in ("one", "two"):
+        (tmp_path / "note").write_text(text)
+        ids.append(one_id(write(tmp_path, "parameters.where = 0.25\n", scene=beside)))
+    for bound in ("8.8099991", "8.8100009"):
+        ids.append(one_id(write(tmp_path, f'parameters.where = 0.25\nstop = ["cube_fz_N > {bound}"]\n')))
     monkeypatch.setattr(sampling, "source_version", lambda: "9.9")
     ids.append(one_id(write(tmp_path, "parameters.where = 0.25\n")))
     assert len({base, *ids}) == len(ids) + 1
@@ -221,6 +227,7 @@ def test_reductions_and_windows() -> None:
 
 def test_conditions() -> None:
     assert parse_condition(" abs(x)>=-1.5e3") == Condition("x", True, ">=", -1500.0)
+    assert str(parse_condition("x > 0.04000004")) == "x > 0.04000004" and str(parse_condition("abs(x) < 50")) == "abs(x) < 50"
     row = {"x": -2.0}
     for text, holds in (("x > -3", True), ("x > -2", False), ("x >= -2", True), ("abs(x) < 2", False), ("abs(x) <= 2", True)):
         assert parse_condition(text).holds(row) is holds, text
@@ -281,7 +288,7 @@ def test_a_full_disk_is_said_and_leaves_nothing_behind(tmp_path: Path, monkeypat
 
     monkeypatch.setattr(case_module, "_write_series", full)
     row = run_case(job(tmp_path, series="all"))
-    assert row["status"] == "failed" and row["disk"] and "No space left" in row["message"]
+    assert row["status"] == "failed" and row["disk"] and row["again"] and "No space left" in row["message"]
     monkeypatch.setattr(case_module, "finish_folder", full)
     row = run_case(job(tmp_path))
     assert row["disk"] and "cannot be written (No space left on device)" in row["message"]
@@ -306,6 +313,8 @@ def test_a_finished_case_is_enough_only_for_what_it_holds(tmp_path: Path) -> Non
     assert all(satisfies(row, job(tmp_path, **options)) for options in enough)
     lacking = [{"metrics": {"a": "min(x)"}}, {"metrics": {"b": "max(x)"}}, {"series": ["z"]}, {"series": "all"}, {"fps": 10.0}]
     assert not any(satisfies(row, job(tmp_path, **options)) for options in lacking)
+    drawn = new_row(job(tmp_path, fps=10.0)) | {"status": "converged"}
+    assert [satisfies(drawn, job(tmp_path, fps=fps)) for fps in (0.0, 10.0, 100.0)] == [True, True, False]
     assert not satisfies(row | {"status": "timed out"}, job(tmp_path))
     assert satisfies(row | {"status": "not converged"}, job(tmp_path))
     assert not satisfies(None, job(tmp_path))
@@ -331,6 +340,7 @@ def test_a_process_survives_errors_crashes_and_hangs(tmp_path: Path, process: Ca
     }  # fmt: skip
     assert "line 21: build failed with ValueError: no such thing" in rows["error"]["message"]
     assert "SIGABRT" in rows["crash"]["message"]
+    assert {how for how, row in rows.items() if row.get("again")} == {"crash"}  # the others would fail again
     assert rows["lock"]["message"] == "Killed after its time limit of 1 s; raise limits.time."
     assert "more than 2 GB" in rows["memory"]["message"]
     # each has its folder, and nothing else is left

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +41,7 @@ def repair(folder: str | Path) -> list[str]:
     info = _read_info(folder / "run.json")
     status, message = ("", "") if info is None else how_it_ended(folder, info)  # before the lock, which looks like a run at work
     with hold_folder(folder):
-        done = [_removed(path) for path in sorted(folder.rglob(".*.tmp*")) if path.is_file()]
+        done = [_removed(path) for path in sorted(folder.rglob(".*.tmp*")) if path.exists()]
         done += [text for name in ("steps.csv", "sensors.csv") for text in _cut(folder / name)]
         done += repair_frames(folder)
         if info is None:
@@ -53,6 +54,9 @@ def repair(folder: str | Path) -> list[str]:
 
 
 def _removed(path: Path) -> str:
+    if path.is_dir():  # of a comparison or a report
+        shutil.rmtree(path)
+        return f"{path.name}: half a folder, removed."
     path.unlink()
     return f"{path.name}: half a file, removed."
 

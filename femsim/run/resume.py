@@ -80,7 +80,10 @@ def resume(
         begun = begin(built, call)
         info.update(_checked(folder, info, begun, built, force))
         for left in folder.rglob(".*.tmp*"):  # half files of a process that was killed
-            left.unlink()
+            if left.is_dir():  # of a comparison or a report
+                shutil.rmtree(left, ignore_errors=True)
+            else:
+                left.unlink(missing_ok=True)
         done = _last_good(folder)
         if done is None:
             _clear(folder, info)

@@ -292,10 +292,10 @@ class Evaluator:
         """Return the rows of jobs by id, old or new, and the ids that ran now."""
         unique = {job.id: job for job in jobs}
         rows = {key: row for key in unique if (row := read_row(self.cases / key)) is not None}
-        # what failed before fails again: only a case that was killed or never ran is tried
+        # what failed before fails again, but for a case whose process was killed or whose disk was full
         pending = [
             job for key, job in unique.items()
-            if not satisfies(rows.get(key), job) and rows.get(key, {"status": ""})["status"] != "failed"
+            if not satisfies(row := rows.get(key), job) and not (row and row["status"] == "failed" and not row.get("again"))
         ]  # fmt: skip
         if pending and not self._started:
             self._stack.enter_context(self._engine)
@@ -303,11 +303,11 @@ class Evaluator:
             # kernels are compiled by one process, not by all at once, and that may take longer than a case
             first, *pending = pending
             patient = None if first.time is None else first.time + _COMPILE_S
-            rows |= {row["id"]: row for row in self._engine.run([replace(first, time=patient)])}
-            ran = {first.id}
+            batches = [[replace(first, time=patient)], pending]
         else:
-            ran = set()
-        for row in self._engine.run(pending) if pending else ():
+            batches = [pending]
+        ran = set()
+        for row in (row for batch in batches if batch for row in self._engine.run(batch)):
             rows[row["id"]] = row
             ran.add(row["id"])
             if row.get("disk"):

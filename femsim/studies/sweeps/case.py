@@ -98,7 +98,10 @@ class Job:
 
 
 Row = dict[str, Any]
-"""What a case gives: case, id, status, message, attempts, parameters, metrics, outputs, health, wall_s, cpu_s, overhead_s, ..."""
+"""What a case gives: case, id, status, message, attempts, parameters, metrics, outputs, health, wall_s, cpu_s, overhead_s, ...
+
+``again`` says of one that failed that its cause, a full disk or a process that was killed, may be gone at another try.
+"""
 
 
 def run_case(job: Job) -> Row:
@@ -147,6 +150,7 @@ def run_case(job: Job) -> Row:
         elif not isinstance(error, OSError):
             row["traceback"] = traceback.format_exc()
         row["disk"] = isinstance(error, OSError) and error.errno in _DISK
+        row["again"] = row["disk"] or job.version != source_version()
         row["sweep_wrong"] = isinstance(error, OutputError)
     row["wall_s"], row["cpu_s"] = time.perf_counter() - wall, time.process_time() - cpu
     row["overhead_s"], row["ended_s"] = row["wall_s"] - row.get("stepping_s", 0.0), time.time()
@@ -158,6 +162,7 @@ def run_case(job: Job) -> Row:
             row.update(
                 status="failed",
                 disk=error.errno in _DISK,
+                again=True,
                 message=f"{final} cannot be written ({error.strerror}); the case is not kept.",
             )
     return row
@@ -172,7 +177,8 @@ def new_row(job: Job) -> Row:
     """Row of a case without results yet."""
     return {
         "case": job.case, "id": job.id, "status": "failed", "message": "", "attempts": 1, "parameters": job.parameters,
-        "metrics": {}, "outputs": {"metrics": job.metrics, "series": job.series, "frames": job.fps > 0}, "health": {},
+        "metrics": {}, "health": {},
+        "outputs": {"metrics": job.metrics, "series": job.series, "frames": job.fps > 0, "fps": job.fps},
         "wall_s": 0.0, "cpu_s": 0.0, "overhead_s": 0.0, "ended_s": time.time(),
         "worker": f"{socket.gethostname()}-{os.getpid()}", "version": job.version,
     }  # fmt: skip
@@ -243,7 +249,7 @@ def satisfies(row: Row | None, job: Job) -> bool:
     return (
         all(had["metrics"].get(name) == text for name, text in job.metrics.items())
         and (had["series"] == "all" or (job.series != "all" and set(job.series) <= set(had["series"])))
-        and (had["frames"] or not job.fps)
+        and (not job.fps or (had["frames"] and had.get("fps", job.fps) == job.fps))
     )
 
 

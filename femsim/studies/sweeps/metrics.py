@@ -117,7 +117,8 @@ class Condition:
         return _COMPARISONS[self.comparison](value, self.bound)
 
     def __str__(self) -> str:
-        return f"{f'abs({self.column})' if self.absolute else self.column} {self.comparison} {self.bound:g}"
+        bound = repr(self.bound).removesuffix(".0")  # all digits: cases are known by it
+        return f"{f'abs({self.column})' if self.absolute else self.column} {self.comparison} {bound}"
 
 
 def parse_metric(text: str) -> Metric:

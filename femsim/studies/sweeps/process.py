@@ -81,6 +81,7 @@ class CaseProcess:
                 break
         row = new_row(job) | {
             "status": status, "message": message, "attempts": attempt, "wall_s": time.perf_counter() - started,
+            "again": status == "failed",
         }  # fmt: skip
         if job.folder:
             final = Path(job.folder) / job.id

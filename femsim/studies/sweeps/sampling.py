@@ -104,7 +104,7 @@ def make_cases(sweep: SweepFile, path: str | Path, *, many: bool = False) -> Cas
     order = []
     for values in _combinations(sweep, known):
         given = {name: _converted(value, known[name], scene, path.parent) for name, value in {**fixed, **values}.items()}
-        case_id = _identity(common, {p.name: given.get(p.name, p.default) for p in known.values()})
+        case_id = _identity(common, {p.name: given.get(p.name, _beside(scene, p.default)) for p in known.values()})
         cases.setdefault(case_id, Case(len(cases) + 1, case_id, given))
         order.append(case_id)
     return Cases(scene, list(cases.values()), varied, count - len(cases), order)
@@ -206,6 +206,12 @@ def _converted(value: Any, parameter: Parameter, scene: Path, folder: Path) -> A
     if isinstance(value, str) and value and is_file(folder / value):
         value = str((folder / value).resolve())
     return convert_parameter(value, parameter, scene)
+
+
+def _beside(scene: Path, default: Any) -> Any:
+    """Return the default of a parameter; where it names a file beside the scene, the whole path, so that its content counts."""
+    beside = isinstance(default, str) and default and is_file(scene.parent / default)
+    return str((scene.parent / default).resolve()) if beside else default
 
 
 def _common_identity(sweep: SweepFile, scene: Path) -> str:
