@@ -287,7 +287,7 @@ def _sweeps(folder: Path) -> list[Seed]:
 
     row: dict[str, Any] = {
         "case": 1, "id": "case", "status": "converged", "message": "All.", "attempts": 1, "parameters": {"friction": 0.5},
-        "metrics": {"f": 1.5}, "outputs": {"metrics": {"f": "max(a_fx_N)"}, "series": ["a_fx_N"], "frames": False},
+        "metrics": {"f": 1.5}, "outputs": {"metrics": {"f": "max(a_fx_N)"}, "series": ["a_fx_N"], "fps": 0.0},
         "health": {"verdict": "good", "reasons": [{"sentence": "x"}], "steps": 3, "mean_iterations": 2.5}, "wall_s": 0.5,
         "versions": {"numpy": "1"},
     }  # fmt: skip

@@ -45,6 +45,19 @@ def prepare_folder(folder: Path, overwrite: bool) -> Path | None:
     return replaced
 
 
+def remove_halves(folder: Path) -> list[str]:
+    """Remove files and folders that a killed process had half written under another name; return a sentence for each."""
+    done = []
+    for path in sorted(folder.rglob(".*.tmp*")):
+        if path.is_dir():  # of a comparison
+            shutil.rmtree(path)
+            done.append(f"{path.name}: half a folder, removed.")
+        elif path.exists():  # not in a folder that is gone by now
+            path.unlink()
+            done.append(f"{path.name}: half a file, removed.")
+    return done
+
+
 def refuse_busy(folder: Path) -> None:
     """Refuse a run folder that another process is writing into.
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 from typing import Any
 
 from femsim.base.errors import InputError, naming_parameters
 from femsim.base.files import replacing, write_json
-from femsim.run.folder import hold_folder, refuse_busy
+from femsim.run.folder import hold_folder, refuse_busy, remove_halves
 from foreign.text import read_json
 from viz import repair_frames
 from viz.ending import how_it_ended
@@ -41,7 +40,7 @@ def repair(folder: str | Path) -> list[str]:
     info = _read_info(folder / "run.json")
     status, message = ("", "") if info is None else how_it_ended(folder, info)  # before the lock, which looks like a run at work
     with hold_folder(folder):
-        done = [_removed(path) for path in sorted(folder.rglob(".*.tmp*")) if path.exists()]
+        done = remove_halves(folder)
         done += [text for name in ("steps.csv", "sensors.csv") for text in _cut(folder / name)]
         done += repair_frames(folder)
         if info is None:
@@ -51,14 +50,6 @@ def repair(folder: str | Path) -> list[str]:
             write_json(folder / "run.json", info | {"status": "failed", "message": message})
             done.append(f"run.json: {message}")
         return done
-
-
-def _removed(path: Path) -> str:
-    if path.is_dir():  # of a comparison or a report
-        shutil.rmtree(path)
-        return f"{path.name}: half a folder, removed."
-    path.unlink()
-    return f"{path.name}: half a file, removed."
 
 
 def _cut(path: Path) -> list[str]:

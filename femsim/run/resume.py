@@ -18,7 +18,7 @@ from femsim.base.status import FINISHED
 from femsim.base.threads import blas_threads
 from femsim.base.versions import versions
 from femsim.run.checkpoint import Checkpoint, found_checkpoints, read_checkpoint
-from femsim.run.folder import digest_of, hold_folder, read_run_json, read_scene, refuse_busy
+from femsim.run.folder import digest_of, hold_folder, read_run_json, read_scene, refuse_busy, remove_halves
 from femsim.run.info import describe_bodies, describe_friction
 from femsim.run.loop import Course, OnStep, Until
 from femsim.run.recorder import Recorder
@@ -79,11 +79,7 @@ def resume(
         built = _scene(folder, info, force) if scene is None else scene
         begun = begin(built, call)
         info.update(_checked(folder, info, begun, built, force))
-        for left in folder.rglob(".*.tmp*"):  # half files of a process that was killed
-            if left.is_dir():  # of a comparison or a report
-                shutil.rmtree(left, ignore_errors=True)
-            else:
-                left.unlink(missing_ok=True)
+        remove_halves(folder)
         done = _last_good(folder)
         if done is None:
             _clear(folder, info)

@@ -178,7 +178,7 @@ def new_row(job: Job) -> Row:
     return {
         "case": job.case, "id": job.id, "status": "failed", "message": "", "attempts": 1, "parameters": job.parameters,
         "metrics": {}, "health": {},
-        "outputs": {"metrics": job.metrics, "series": job.series, "frames": job.fps > 0, "fps": job.fps},
+        "outputs": {"metrics": job.metrics, "series": job.series, "fps": job.fps},
         "wall_s": 0.0, "cpu_s": 0.0, "overhead_s": 0.0, "ended_s": time.time(),
         "worker": f"{socket.gethostname()}-{os.getpid()}", "version": job.version,
     }  # fmt: skip
@@ -232,7 +232,7 @@ def _is_row(row: Any) -> bool:
         all(is_number(value) for value in metrics.values())
         and isinstance(had.get("metrics"), dict)
         and (series == "all" or (isinstance(series, list) and all(isinstance(name, str) for name in series)))
-        and isinstance(had.get("frames"), bool)
+        and is_number(had.get("fps"))
     )
 
 
@@ -249,7 +249,7 @@ def satisfies(row: Row | None, job: Job) -> bool:
     return (
         all(had["metrics"].get(name) == text for name, text in job.metrics.items())
         and (had["series"] == "all" or (job.series != "all" and set(job.series) <= set(had["series"])))
-        and (not job.fps or (had["frames"] and had.get("fps", job.fps) == job.fps))
+        and job.fps in (0.0, had["fps"])
     )
 
 

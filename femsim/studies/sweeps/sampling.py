@@ -210,7 +210,7 @@ def _converted(value: Any, parameter: Parameter, scene: Path, folder: Path) -> A
 
 def _beside(scene: Path, default: Any) -> Any:
     """Return the default of a parameter; where it names a file beside the scene, the whole path, so that its content counts."""
-    beside = isinstance(default, str) and default and is_file(scene.parent / default)
+    beside = isinstance(default, str | Path) and str(default) and is_file(scene.parent / default)
     return str((scene.parent / default).resolve()) if beside else default
 
 
