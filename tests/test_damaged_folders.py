@@ -25,7 +25,7 @@ from viz.gate import Gate
 
 ROW: dict[str, Any] = {
     "id": "case", "status": "converged", "message": "", "metrics": {"f": 1.5}, "health": {"verdict": "good"},
-    "outputs": {"metrics": {}, "series": [], "frames": False},
+    "outputs": {"metrics": {}, "series": [], "fps": 0.0},
 }  # fmt: skip
 
 
@@ -86,7 +86,7 @@ def test_a_table_of_a_sweep_is_read_in_a_child(tmp_path: Path, monkeypatch: pyte
     [
         {"status": None}, {"message": 3}, {"metrics": {"f": "much"}}, {"metrics": {"f": 10**30}}, {"metrics": []},
         {"health": None}, {"outputs": {}}, {"outputs": ROW["outputs"] | {"series": [[]]}},
-        {"outputs": ROW["outputs"] | {"metrics": None}},
+        {"outputs": ROW["outputs"] | {"metrics": None}}, {"outputs": ROW["outputs"] | {"fps": "100"}},
     ],
 )  # fmt: skip
 def test_a_row_of_a_case_that_is_not_whole_is_none(wrong: dict[str, Any], tmp_path: Path) -> None:
