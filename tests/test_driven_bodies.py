@@ -216,6 +216,66 @@ def test_who_turns_a_body_about_no_principal_axis_bears_its_gyroscopic_torque(th
     np.testing.assert_allclose(found, wanted, atol=0.02 * np.linalg.norm(wanted))
 
 
+def turned(scene: fs.Scene, name: str, pivot: np.ndarray) -> tuple[fs.Simulation, np.ndarray, np.ndarray]:
+    """Drive a body about its place at a constant rate about no axis of its own, for 0.2 s after the first step.
+
+    Returns
+    -------
+    simulation, impulse, change : Simulation, and ndarray, (3,), N m s
+        The simulation, impulse of the torques of its mount, and by how much the angular momentum about ``pivot`` changed.
+    """
+    turn = lambda t: (np.zeros(3), np.array([4.0, 0.0, 5.0]) * t)  # noqa: E731
+    scene.drive(name, turn)
+    scene.sensor("mount", name, kind="mount")
+    sim = fs.Simulation(scene)
+    body, impulse, momenta = scene.bodies[0], np.zeros(3), []
+    for _ in range(round(0.2 / sim.dt) + 1):
+        sim.step()
+        q, v = sim.stepper.state.q, sim.stepper.state.v
+        momenta.append(body.angular_momentum(q, v) - np.cross(pivot, body.momentum(q, v)))
+        impulse += sim.read("mount").torque * sim.dt if len(momenta) > 1 else 0.0
+    assert sim.verdict == "good" and sim.row()["wrench_balance"] < 1e-13
+    return sim, impulse, momenta[-1] - momenta[0]
+
+
+def test_the_work_of_who_turns_a_body_about_no_principal_axis_does_not_grow() -> None:
+    """Turned at a constant rate it keeps its energy; the torque had been that of the start of the step, off by order dt."""
+    for dt, bound in ((0.01, 4e-4), (0.005, 1e-4)):
+        scene = fs.Scene("box", dt=dt, duration=1.0, gravity=(0.0, 0.0, 0.0))
+        scene.add_rigid("box", fs.Box((0.02, 0.05, 0.1)), mass=2.0, rotation=(0.0, 0.6, 0.0))
+        sim, impulse, change = turned(scene, "box", np.zeros(3))
+        np.testing.assert_allclose(impulse, change, atol=bound * np.linalg.norm(change))
+        work = sim.row()["work_J"]
+        sim.step(50)
+        assert abs(sim.row()["work_J"] - work) < 1e-11
+
+
+def test_who_turns_a_gripper_bears_what_its_fingers_need() -> None:
+    """Fingers that slide outwards while it turns: the impulse of the torque changes the angular momentum, to second order."""
+    for dt, bound in ((0.01, 8e-4), (0.005, 2e-4)):
+        scene = fs.Scene("gripper", dt=dt, duration=1.0, gravity=(0.0, 0.0, 0.0))
+        pad = fs.Box((0.01, 0.01, 0.04))
+        fingers = [
+            fs.Finger("left", pad, (0.03, 0.0, -0.05), (1.0, 0.0, 0.0), 0.2),
+            fs.Finger("right", pad, (-0.03, 0.02, -0.05), (-1.0, 0.0, 0.0), 0.1),
+        ]
+        hand = scene.add_gripper("hand", fingers, mass=0.5)
+        _, impulse, change = turned(scene, hand.name, np.zeros(3))
+        np.testing.assert_allclose(impulse, change, atol=bound * np.linalg.norm(change))
+
+
+def test_who_turns_an_arm_whose_joints_follow_motions_bears_their_torques() -> None:
+    for dt, bound in ((0.01, 4e-4), (0.005, 1e-4)):
+        scene = fs.Scene("arm", dt=dt, duration=1.0, gravity=(0.0, 0.0, 0.0))
+        scene.add_robot("arm7.urdf", name="arm", joints={"joint2": 0.5, "joint4": -1.2})
+        for joint, at in (("joint2", 0.5), ("joint4", -1.2)):
+            scene.drive_joint("arm", joint, motion=lambda t, at=at: at + 0.3 * math.sin(3.0 * t))
+        for joint in (1, 3, 5, 6, 7):
+            scene.drive_joint("arm", f"joint{joint}", motion=lambda t: 0.2 * math.sin(2.0 * t))
+        _, impulse, change = turned(scene, "arm", scene.bodies[0].initial_q()[:3])
+        np.testing.assert_allclose(impulse, change, atol=bound * np.linalg.norm(change))
+
+
 def lost(after: float) -> Callable[[float], float]:
     return lambda t: 0.1 if t < after else math.nan
 

@@ -293,6 +293,7 @@ def solve_step(
         iterations += last.solution.iterations
         effort += _effort(solver, last.solution)
     details = {**last.solution.details, "effort": effort / len(residuals)}
+    system.lead(last.solution.v)
     solution = _judged(last, last.solution.told(iterations=iterations, details=details), len(residuals), newton)
     goes_on = needed and _steady(system, begun_at, solution.v)
     return Solved(last.problem, solution, tuple(residuals), last.rows, followed, goes_on, len(residuals) > 1 + loose)

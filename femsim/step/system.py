@@ -131,6 +131,10 @@ class System:
         self._residual, self._inertia, self._external_there = np.zeros(nv), np.zeros(nv), np.zeros(nv)
         self._reach, self.scale, self._lacks = np.ones(nv), 0.0, 0.0
         self._lacking, self._given, self.at_rest = np.zeros(nv), np.zeros(nv), np.zeros(nv)
+        #: of bodies of links that are driven: b of their last linearisation, what they lacked at the last residual, both without
+        #: couplings, and by how much the forces of drives at the answer are beyond that linearisation
+        self._led: list[int] = []
+        self._led_b, self._led_lacks, self._beyond = np.zeros(nv), np.zeros(nv), np.zeros(nv)
         self.joints = Joints(self.couplings, self._coupled_rows, self.q_slices, nv)
         self._dt = 1.0
         self.b_prescribed: np.ndarray | None = None
@@ -235,6 +239,11 @@ class System:
         self._rows = np.flatnonzero(prescribed)
         self._ends = np.zeros(len(self._rows))
         self._diagonal = np.flatnonzero(~off_diagonal & touched)
+        self._led = [
+            k
+            for k, (body, v) in enumerate(zip(self.bodies, self.v_slices, strict=True))
+            if body.kind == "generalized" and prescribed[v].any()
+        ]
         shared = {k for coupling in self.couplings for k, _ in coupling.rows}
         for k, v in enumerate(self.v_slices):
             aside, places = k in shared or bool(prescribed[v].any()), self._entries[k]
@@ -267,6 +276,8 @@ class System:
         for k, (body, start, v) in enumerate(zip(self.bodies, self._starts, self.v_slices, strict=True)):
             body.assemble(start.q, start.v, start.t, settings, self._block(k), self.b[v], self.external[v])
             self._restore_block(k)
+        for k in self._led:
+            self._led_b[self.v_slices[k]] = self.b[self.v_slices[k]]
         for coupled, b in self._add_couplings(settings):
             self.b[coupled] += b
         if self.pushed is not None:
@@ -323,6 +334,8 @@ class System:
         for body, q, start, v in zip(self.bodies, moved, self._starts, self.v_slices, strict=True):
             elastic += body.elastic_energy(q)
             body.residual(q, start, settings, v_hat[v], external[v], out[v], self._inertia[v])
+        for k in self._led:
+            self._led_lacks[self.v_slices[k]] = out[self.v_slices[k]]
         for coupling, coupled in zip(self.couplings, self._coupled_rows, strict=True):
             out[coupled] -= coupling.exerted()
         if self.pushed is not None:
@@ -377,6 +390,8 @@ class System:
             self._fill_tangents(settings, positive=True)
         scatter(self.A.indptr, self.A.indices, self.A.data, v_hat, self.b)
         self.b -= self._residual
+        for k in self._led:
+            self._led_b[self.v_slices[k]] = self._led_force(k, v_hat) - self._led_lacks[self.v_slices[k]]
         self._prescribe(v_hat)
         return other
 
@@ -464,8 +479,28 @@ class System:
         rows = np.concatenate([np.arange(v.start, v.stop, 3) for v, _ in found])
         return Turns(rows, np.concatenate([turn for _, turn in found]))
 
+    def _led_force(self, k: int, v_hat: np.ndarray) -> np.ndarray:
+        """Return A v of the own block of a body of links, which is dense, (n_v,), N and N m."""
+        own = v_hat[self.v_slices[k]]
+        return np.asarray(self._block(k).reshape(len(own), -1) @ own)
+
+    def lead(self, v_hat: np.ndarray) -> None:
+        """Let drives of bodies of links exert what these ask for at v_hat, (n,), where :meth:`residual` was asked last.
+
+        No residual says what the linearisation lacks on prescribed rows: where motions lead all of a body, its first one, which
+        is off by order dt where it turns about no principal axis, would be all that there is.
+        """
+        for k in self._led:
+            v = self.v_slices[k]
+            beyond = self._led_lacks[v] - (self._led_force(k, v_hat) - self._led_b[v])
+            self._beyond[v] = np.where(self.prescribed[v], beyond, 0.0)
+            self.external[v] = self._external_there[v]
+
     def reaction(self, v_hat: np.ndarray, contact_force: np.ndarray) -> np.ndarray:
         """Generalized force (n,) that the drives exert on prescribed rows, N or N m; zero elsewhere.
+
+        It is that of the last linearisation, so that bodies of nodes balance to the tolerance of the solver, and of bodies of
+        links that at the answer, see :meth:`lead`.
 
         Parameters
         ----------
@@ -479,7 +514,7 @@ class System:
             columns = self._columns_of_entries[self._columns]
             # row p of the symmetric A is its column p
             np.add.at(out, columns, self._column_data * v_hat[self.A.indices[self._columns]])
-            out[self._rows] -= self._reaction_b + contact_force[self._rows]
+            out[self._rows] += self._beyond[self._rows] - (self._reaction_b + contact_force[self._rows])
         return out
 
     def joint_rows(self) -> Rows | None:

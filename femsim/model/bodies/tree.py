@@ -294,12 +294,15 @@ class TreeBody(LinkedBody):
         )
 
     def _turning_force(self, step: BodyStep) -> np.ndarray:
-        """Force (3,), N, that changes the linear momentum of a step beside that in its equations: what contacts add is in it."""
+        """Force (3,), N, that changes the linear momentum of a step beside that in its equations: what contacts add is in it.
+
+        Drives exert what the equations ask for at the answer, where the last residual was asked.
+        """
         old, new = self._configuration(step.q).M[:3], self._configuration(step.q_new).M[:3]
         end = step.v_new.copy()
         end[6:] = (step.v + (step.v_hat - step.v) * (step.dt / self._implicit) + self._calmed)[6:]
         end[self._led] = step.v_new[self._led]
-        return np.asarray((new @ end - old @ step.v) / step.dt - self._step_rate[:3])
+        return np.asarray((new @ end - old @ step.v) / step.dt - self._asked[1][:3])
 
     def acted(self) -> dict[str, np.ndarray]:
         """Generalized force of the motors, of damping and of dry friction, (n_v,), N m and N."""
