@@ -22,6 +22,8 @@ from femsim.studies.calibration.evaluate import Evaluation, Evaluator
 from femsim.studies.calibration.file import Free, Search, read_calibration
 from femsim.studies.calibration.search import search
 from femsim.studies.sweeps import case as case_module, engine as engine_module
+from femsim.studies.sweeps.folder import hold_results
+from viz.ending import is_locked
 
 DROP = (
     '[[experiments]]\nname = "drop"\nheld_out = true\nparameters = { drop = 2e-3 }\n'
@@ -299,6 +301,18 @@ def test_runs_that_fail_on_both_sides_of_the_best_point_leave_no_intervals(tmp_p
     assert any("another one" in text for text in result.warnings)
 
 
+def test_errors_in_gaps_of_logs_are_none(tmp_path: Path) -> None:
+    """They had been drawn straight from one side to the other, as if that was measured."""
+    path = write(tmp_path, FREE + FIT)
+    rows = (tmp_path / "rest.csv").read_text().splitlines(keepends=True)
+    (tmp_path / "rest.csv").write_text("".join(rows[:9] + rows[19:]))
+    with Evaluator(path, read_calibration(path), tmp_path / "cases", Inline(None, 1), None) as evaluator:
+        error = evaluator.evaluate("start", [np.array([0.5, 0.5])])[0].blocks[0].error
+    empty = np.flatnonzero((error == 0.0).all(axis=1))
+    assert len(empty) >= 9 and np.ptp(empty) == len(empty) - 1 and (error[empty[0] - 1] != 0.0).all()
+    assert len(error) - len(empty) >= 15
+
+
 def test_a_parameter_that_may_be_none_can_be_free(tmp_path: Path) -> None:
     """As in scenes whose None takes the value of a card."""
     path = write(tmp_path, FREE + FIT)
@@ -383,6 +397,20 @@ def test_a_missing_file_and_a_folder_of_another_kind(tmp_path: Path) -> None:
     assert (tmp_path / "mine" / "thesis.tex").read_text() == "precious"
     with pytest.raises(fs.InputError, match=r"thesis\.tex is a file, not a folder"):
         fs.calibrate(path, out=tmp_path / "mine" / "thesis.tex", resume=True)
+
+
+def test_one_calibration_at_a_time_works_on_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(calibrate_module, "Engine", Inline)
+    path, out = write(tmp_path, FREE + FIT), tmp_path / "fit"
+
+    def look(_: object) -> None:
+        assert is_locked(out)
+        raise KeyboardInterrupt
+
+    assert fs.calibrate(path, out=out, workers=1, on_evaluation=look).status == "interrupted"
+    assert is_locked(out) is False
+    with hold_results(out), pytest.raises(fs.InputError, match=r"another process is working on the folder .*fit; wait"):
+        fs.calibrate(path, out=out, resume=True)
 
 
 def test_what_ends_before_any_run_leaves_no_folder_and_later_says_failed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -137,6 +137,16 @@ def test_a_scene_file_and_ctrl_c(tmp_path: Path) -> None:
     assert [case.status for case in runs] == ["converged", "not run"]
 
 
+def test_what_has_ended_when_ctrl_c_comes_is_kept() -> None:
+    def stop(case: fs.CaseRun) -> None:
+        time.sleep(1.0)  # the others end meanwhile
+        raise KeyboardInterrupt
+
+    runs = fs.run_many(build, [{"height": 0.01}] * 3 + [{"mode": "hang"}], workers=1, duration=0.03, on_case=stop)
+    assert [case.status for case in runs] == ["converged"] * 3 + ["not run"]
+    np.testing.assert_array_equal(runs[2].table["box_fz_N"], runs[0].table["box_fz_N"])
+
+
 @pytest.mark.parametrize(
     ("call", "match"),
     [

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas
 import pytest
+from inline_engine import Inline
 from small_scene import scene_file
 
 import femsim as fs
@@ -21,6 +22,7 @@ from femsim.studies.sweeps.metrics import Condition, parse_condition, parse_metr
 from femsim.studies.sweeps.process import CaseProcess
 from femsim.studies.sweeps.results import make_table, write_table
 from femsim.studies.sweeps.sampling import make_cases
+from viz.ending import is_locked
 
 ODD = '''"""Goes wrong as it is told."""
 
@@ -347,6 +349,17 @@ def test_a_process_survives_errors_crashes_and_hangs(tmp_path: Path, process: Ca
     assert sorted(path.name for path in (tmp_path / "cases").iterdir()) == sorted(f"{how:0>16}" for how in rows)
 
 
+def test_a_case_that_ended_just_before_it_was_killed_is_kept(tmp_path: Path, process: CaseProcess) -> None:
+    """Its row, which had reached the disk, was replaced by one that said "timed out"."""
+    asked, ended = job(tmp_path), tmp_path / "ended"
+    finish_folder(work_folder(ended, 1), ended, new_row(asked) | {"status": "converged"})
+    wait = f"import shutil; shutil.copytree({str(ended)!r}, {str(tmp_path / 'cases' / asked.id)!r}); time.sleep(1000)"
+    source = ODD.replace("    scene = fs.Scene(", f"    {wait}\n    scene = fs.Scene(")
+    path = scene_file(tmp_path, source, "late.py")
+    row = process.run(job(tmp_path, scene=str(path), source=source, time=1.0))
+    assert row["status"] == "converged" and read_row(tmp_path / "cases" / asked.id) == row
+
+
 # ------------------------------------------------------------------ the table
 
 
@@ -395,6 +408,40 @@ def test_folders_are_not_mixed_up(tmp_path: Path, call: Any) -> None:
     (tmp_path / "out" / "mine.txt").touch()
     status, _, error = call("sweep", str(path), "--out", str(tmp_path / "out"), "--resume")
     assert status == 2 and "is no sweep (it has no sweep.json)" in error
+
+
+def test_one_sweep_at_a_time_works_on_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first of two that ended removed what the other was writing."""
+    monkeypatch.setattr(sweep_module, "Engine", Inline)
+    path, out = write(tmp_path, "parameters.where = {values = [0, 1]}\n"), tmp_path / "out"
+    refused = pytest.raises(fs.InputError, match=r"another process is working on the folder .*out; wait until it ends")
+
+    def look(row: dict[str, Any]) -> None:
+        locked.append(is_locked(out))
+        with refused:
+            fs.sweep(path, out=out, resume=True)
+
+    for resume in (False, True):
+        locked: list[bool | None] = []
+        assert fs.sweep(path, out=out, resume=resume, on_row=look).status == "converged"
+        assert locked == [True, True] and is_locked(out) is False
+        for row in out.glob("cases/*/case.json"):
+            row.unlink()
+
+
+def test_a_disk_that_is_full_at_the_start_leaves_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: Any) -> None:
+    """One was left that neither a plain call nor --resume took."""
+    monkeypatch.setattr(sweep_module, "Engine", Inline)
+    path, out = write(tmp_path, "parameters.where = {values = [0, 1]}\n"), tmp_path / "out"
+
+    def full(*_: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(sweep_module.shutil, "copyfile", full)
+        status, _, error = call("sweep", str(path), "--out", str(out))
+    assert status == 2 and "No space left on device" in error and not out.exists()
+    assert call("sweep", str(path), "--out", str(out), "--workers", "1")[0] == 0
 
 
 def test_a_dry_run_shows_cases_time_and_disk(tmp_path: Path, call: Any) -> None:

@@ -6,7 +6,7 @@ import hashlib
 import itertools
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -77,8 +77,15 @@ def refuse_busy(folder: Path) -> None:
 
 
 @contextmanager
-def hold_folder(folder: Path) -> Iterator[int]:
-    """Hold the lock of a run folder, which tells other processes that this one writes into it; no kill leaves it behind.
+def hold_folder(folder: Path, refuse: Callable[[Path], None] = refuse_busy) -> Iterator[int]:
+    """Hold the lock of a folder, which tells other processes that this one writes into it; no kill leaves it behind.
+
+    Parameters
+    ----------
+    folder : Path
+        Folder of results.
+    refuse : callable
+        ``refuse(folder)`` raises where another process holds it; default for run folders.
 
     Yields
     ------
@@ -102,7 +109,7 @@ def hold_folder(folder: Path) -> Iterator[int]:
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                refuse_busy(folder)
+                refuse(folder)
         yield handle
     finally:
         os.close(handle)

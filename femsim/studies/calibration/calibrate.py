@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Literal
 
 from femsim.base.errors import InputError, naming_parameters
-from femsim.base.files import write_errors, write_json
+from femsim.base.files import write_json
 from femsim.base.status import Status
 from femsim.scene.scene_file import scene_parameters
 from femsim.studies.calibration.evaluate import Evaluation, Evaluator
@@ -19,7 +19,7 @@ from femsim.studies.calibration.readings import check_names
 from femsim.studies.calibration.report import write_results
 from femsim.studies.calibration.result import CalibrationResult, compare_finally, make_result
 from femsim.studies.sweeps.engine import Engine, SchedulerLost
-from femsim.studies.sweeps.sweep import check_folder
+from femsim.studies.sweeps.folder import begun_folder, check_folder, hold_results
 
 
 @naming_parameters
@@ -66,11 +66,13 @@ def calibrate(
     check_folder(folder, "calibration", resume=resume)
     there = folder.exists()
     place = Path(cases).resolve() if cases is not None else folder / "cases"
-    with Evaluator(path, file, place, Engine(scheduler, workers), on_evaluation) as evaluator:
+    with ExitStack() as stack:
+        if there:
+            stack.enter_context(hold_results(folder))
+        evaluator = stack.enter_context(Evaluator(path, file, place, Engine(scheduler, workers), on_evaluation))
         check_names(file, scene_parameters(evaluator.scene), str(path))
-        with write_errors(f"the folder {folder}", "choose another by --out"):
+        with begun_folder(folder, None if there else stack):
             place.mkdir(parents=True, exist_ok=True)
-            folder.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(path, folder / "calibration.toml")
             shutil.copyfile(evaluator.scene, folder / "scene.py")
             write_json(folder / "calibration.json", {"status": "running", "message": "", "file": str(path)})

@@ -31,6 +31,8 @@ from femsim.studies.sweeps.sampling import make_cases
 #: Standard deviation before there is an estimate: this part of the largest range of a group's channels.
 FIRST_NOISE = 0.05
 _COMPILE_S = 120.0
+#: Part of the way from one sample to the next, which is in a gap, that counts as none.
+_ON_SAMPLE = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
@@ -339,7 +341,8 @@ def _block(comparison: Comparison, grid: np.ndarray) -> Block:
         on_grid = np.zeros((len(grid), error.shape[1]))
         for k in range(error.shape[1]):
             good = np.isfinite(error[:, k])
-            there = (grid >= comparison.time[good][0] - 1e-9) & (grid <= comparison.time[good][-1] + 1e-9)
+            in_gap = np.interp(grid, comparison.time, ~good) > _ON_SAMPLE  # also between a gap and the last sample before it
+            there = (grid >= comparison.time[0] - 1e-9) & (grid <= comparison.time[-1] + 1e-9) & ~in_gap
             on_grid[there, k] = np.interp(grid[there], comparison.time[good], error[good, k])
             on_grid[:, k] *= np.sqrt(len(grid) / max(int(there.sum()), 1))  # an overlap that shrinks must not pay
         columns.append(on_grid)

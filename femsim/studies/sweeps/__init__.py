@@ -14,6 +14,8 @@ The tour, in the order of use:
     `CaseProcess` runs cases one after the other in a separate process, which can be killed when a case hangs.
 `engine`
     `Engine` hands cases to a Dask cluster, its own or an existing one, and yields the row of each case as it ends.
+`folder`
+    `check_folder`, `begun_folder`, `hold_results`: the folder of results, which one sweep or calibration at a time works on.
 `results`
     the table, one row per case.
 `sweep`

@@ -9,8 +9,8 @@ import queue
 import tempfile
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from numbers import Integral
 from pathlib import Path
@@ -24,7 +24,7 @@ from femsim.base.notebook import card
 from femsim.base.status import FINISHED
 from femsim.run.simulate import simulate
 from femsim.scene.scene_file import scene_parameters
-from femsim.studies.sweeps.case import TABLES_FILE, Job, Row, run_case
+from femsim.studies.sweeps.case import TABLES_FILE, Job, Row, read_row, run_case
 from femsim.studies.sweeps.packing import TAKEN, Build, Measure, Packed, pack
 from femsim.studies.sweeps.process import COMPILE_S, CaseProcess
 from foreign.text import read_npz
@@ -215,13 +215,16 @@ def run_many(
             )
             for k, own in enumerate(cases)
         ]  # fmt: skip
-        rows = map(run_case, jobs) if workers == 0 else _in_processes(jobs, count)
-        with suppress(KeyboardInterrupt):
+        rows = (run_case(job) for job in jobs) if workers == 0 else _in_processes(jobs, count)
+        with suppress(KeyboardInterrupt), closing(rows):
             for row in rows:
                 k = int(row["case"])
                 results[k] = _case_run(k, cases[k], row, Path(scratch))
                 if on_case is not None:
                     on_case(results[k])
+        for k, job in enumerate(jobs):  # what ended when Ctrl-C came
+            if results[k].status == "not run" and (ended := read_row(Path(scratch) / job.id)) is not None:
+                results[k] = _case_run(k, cases[k], ended, Path(scratch))
     return ManyRuns(results)
 
 
@@ -281,7 +284,7 @@ def _case_run(k: int, parameters: Mapping[str, Any], row: Row, folder: Path) -> 
     )  # fmt: skip
 
 
-def _in_processes(jobs: Sequence[Job], workers: int) -> Iterator[Row]:
+def _in_processes(jobs: Sequence[Job], workers: int) -> Generator[Row]:
     """Run jobs in so many processes, each with a thread that waits for it; yield rows as they end."""
     waiting: queue.SimpleQueue[Job] = queue.SimpleQueue()
     ended: queue.SimpleQueue[Row | BaseException] = queue.SimpleQueue()

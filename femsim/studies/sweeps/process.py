@@ -24,7 +24,7 @@ from typing import IO
 
 from femsim.base.place import ROOT
 from femsim.base.status import FINISHED
-from femsim.studies.sweeps.case import Job, Row, finish_folder, new_row, run_case, to_json, work_folder
+from femsim.studies.sweeps.case import Job, Row, finish_folder, new_row, read_row, run_case, satisfies, to_json, work_folder
 
 THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
 #: What the first case of a process may take more than others: kernels may have to be compiled, s.
@@ -72,6 +72,9 @@ class CaseProcess:
         for attempt in range(1, job.retries + 2):
             pid = self._started().pid
             status, message, row = self._attempt(job, job.memory or memory_limit)
+            if row is None and job.folder:  # it may have ended just before it was killed
+                done = read_row(Path(job.folder) / job.id)
+                row = done if done is not None and satisfies(done, job) else None
             if row is not None:
                 row["attempts"] = attempt
                 return row

@@ -22,6 +22,7 @@ from femsim.scene.scene_file import scene_parameters
 from femsim.studies.sweeps.case import Job, Row, read_row, satisfies
 from femsim.studies.sweeps.engine import Engine, SchedulerLost
 from femsim.studies.sweeps.file import Axis, SweepFile, read_sweep
+from femsim.studies.sweeps.folder import begun_folder, check_folder, hold_results
 from femsim.studies.sweeps.metrics import parse_metric, unit_of
 from femsim.studies.sweeps.process import COMPILE_S, CaseProcess
 from femsim.studies.sweeps.results import check_metric_names, make_table, write_table
@@ -214,9 +215,22 @@ def sweep(
     InputError
         Anything wrong with the file or its scene, a folder that exists or cannot be written, a scheduler that does not answer.
     """
-    plan = plan_sweep(path, out=out, many=many)
-    check_folder(plan.folder, "sweep", resume=resume)
-    engine = Engine(scheduler, workers)
+    with ExitStack() as held:
+        plan = plan_sweep(path, out=out, many=many)
+        check_folder(plan.folder, "sweep", resume=resume)
+        if there := plan.folder.exists():
+            held.enter_context(hold_results(plan.folder))
+        return _sweep(plan, Engine(scheduler, workers), None if there else held, on_row, on_start)
+
+
+def _sweep(
+    plan: Plan,
+    engine: Engine,
+    held: ExitStack | None,
+    on_row: Callable[[Row], None] | None,
+    on_start: Callable[[int, int, int], None] | None,
+) -> SweepResult:
+    """Run what is missing in the folder of a plan; a new one, which ``held`` is to hold, is made after the first steps."""
     pending, rows = plan.pending, plan.rows
     reused = len(plan.jobs) - len(pending)
     ran = 0
@@ -235,8 +249,8 @@ def sweep(
                 _probe(plan, pending)
             except KeyboardInterrupt:  # the folder is made all the same, so that --resume finds it
                 stopped = True
-        with write_errors(f"the folder {plan.folder}", "choose another by --out"):
-            (plan.folder / "cases").mkdir(parents=True, exist_ok=True)
+        with begun_folder(plan.folder, held):
+            (plan.folder / "cases").mkdir(exist_ok=True)
             shutil.copyfile(plan.path, plan.folder / "sweep.toml")
             shutil.copyfile(plan.cases.scene, plan.folder / "scene.py")
             _write_info(plan, "running", "", {})
@@ -295,31 +309,6 @@ def _run_pending(
                 write_table(make_table(plan.cases.cases, plan.rows, plan.file.metrics), plan.folder)
             written = time.monotonic()
     return "", ""
-
-
-def check_folder(folder: Path, what: str, *, resume: bool) -> None:
-    """Refuse a folder of results that exists already, or that holds something else.
-
-    Parameters
-    ----------
-    folder : Path
-        Folder of results.
-    what : str
-        What it should hold, "sweep" or "calibration"; it then has a file WHAT.json.
-    resume : bool
-        Whether to continue in it.
-
-    Raises
-    ------
-    InputError
-        It exists and ``resume`` is not set, or it holds other files but not this one, or it is not a folder.
-    """
-    if folder.exists() and not folder.is_dir():
-        raise InputError(f"{folder} is a file, not a folder; choose another by --out.")
-    if folder.exists() and not resume:
-        raise InputError(f"the folder {folder} exists; go on with it by --resume, or choose another by --out.")
-    if folder.exists() and not (folder / f"{what}.json").is_file() and any(folder.iterdir()):
-        raise InputError(f"the folder {folder} is no {what} (it has no {what}.json); choose another by --out.")
 
 
 def estimate_cost(
