@@ -276,6 +276,24 @@ def test_who_turns_an_arm_whose_joints_follow_motions_bears_their_torques() -> N
         np.testing.assert_allclose(impulse, change, atol=bound * np.linalg.norm(change))
 
 
+@pytest.mark.parametrize("theta", [None, 0.5, 0.75])
+@pytest.mark.parametrize("soft", [False, True], ids=["rigid", "held"])
+def test_the_work_of_a_motion_that_jumps_is_the_energy_that_it_gives(soft: bool, theta: float | None) -> None:
+    """It starts and stops at once: force times velocity of the step gave twice the energy, and took nothing back."""
+    scene = fs.Scene("jump", dt=0.01, duration=0.1, gravity=(0.0, 0.0, 0.0), **({} if theta is None else {"theta": theta}))
+    motion = fs.Motion([0.0, 0.05, 1.0], [(0.0, 0.0, 0.0), *[(0.015, 0.0, 0.0)] * 2], smooth=False)
+    if soft:
+        block = scene.add_soft("block", fs.box_tets((0.1, 0.1, 0.1), 2), fs.Elastic(1e6, 0.3, 2000.0))
+        scene.hold(block, lambda x: np.ones(len(x), dtype=np.bool_), motion, name="hand")
+    else:
+        scene.drive(scene.add_rigid("block", fs.Box((0.05, 0.05, 0.05)), mass=2.0), motion)
+    run = fs.simulate(scene)
+    work = run.steps["work_J"]
+    np.testing.assert_allclose(work[:5], 0.5 * 2.0 * 0.3**2, rtol=1e-9)
+    np.testing.assert_allclose(work[5:], 0.0, atol=1e-10)
+    assert run.verdict == "good"
+
+
 def lost(after: float) -> Callable[[float], float]:
     return lambda t: 0.1 if t < after else math.nan
 

@@ -196,12 +196,20 @@ def end_velocity(
 
 
 def drive_work(
-    system: System, given: Prescribed, rows: ContactRows, end: EndVelocity, old: State, new: State, dt: float, joined: float
+    system: System,
+    given: Prescribed,
+    rows: ContactRows,
+    end: EndVelocity,
+    old: State,
+    new: State,
+    dt: float,
+    joined: float,
+    still: float,
 ) -> float:
     """Work, J, that drives do in a step beyond that of their forces with the velocities ``given.v`` of the step.
 
     What changes velocities at its end acts with those of the end, and inertia with the mean of those of start and end: of a
-    motion whose acceleration jumps these are not the same.
+    motion whose acceleration or velocity jumps these are not the same.
 
     Parameters
     ----------
@@ -219,16 +227,21 @@ def drive_work(
         Time step.
     joined : float, J
         Work of what joints do at the end with the difference ``given.end - given.v``.
+    still : float, m/s or rad/s
+        By how much velocities may differ that count as the same.
     """
-    beyond, work = given.end - given.v, -joined
-    work += dt * float(end.held @ beyond)
-    if end.late is not None:
-        there, late = end.late
-        work -= dt * float((late * (there.surface - rows.surface)).sum())
-    uneven = 0.5 * (old.v + end.v) - given.v
+    work = -joined
+    if given.end is not given.v:
+        work += dt * float(end.held @ (given.end - given.v))
+        if end.late is not None:
+            there, late = end.late
+            work -= dt * float((late * (there.surface - rows.surface)).sum())
+    uneven = np.where(system.prescribed, 0.5 * (old.v + end.v) - given.v, 0.0)
+    if np.abs(uneven).max() <= still:
+        return work
     for body, q, v in zip(system.bodies, system.q_slices, system.v_slices, strict=True):
         own = system.prescribed[v]
-        if own.any() and uneven[v][own].any():
+        if own.any() and uneven[v].any():
             change = mass_times(body.inertia(old.q[q], new.q[q]), end.v[v] - old.v[v])
             work += float(change[own] @ uneven[v][own])
     return work

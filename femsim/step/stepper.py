@@ -254,9 +254,11 @@ class Stepper:
                     beside = joints.impulses_beside(change)
                     impulses = beside + impulses if len(impulses) else beside
                     self.system.joints.add_impulses(impulses)
-                if given.end is not given.v:
+                if self.system.prescribes and projected:
                     joined_work = 0.0 if joints is None else joints.power(impulses, given.end - given.v)
-                    work = drive_work(self.system, given, solved.rows, end, self.state, new, self.settings.dt, joined_work)
+                    work = drive_work(
+                        self.system, given, solved.rows, end, self.state, new, self.settings.dt, joined_work, self.newton.still
+                    )  # fmt: skip
                     end = replace(end, driving=work)
                 allowed = weakened(friction, rows, solved, end, self.newton)
             if allowed is None or again == _MOST_WEAKENINGS or not solved.solution.converged:
