@@ -264,14 +264,16 @@ def test_who_turns_a_gripper_bears_what_its_fingers_need() -> None:
         np.testing.assert_allclose(impulse, change, atol=bound * np.linalg.norm(change))
 
 
-def test_who_turns_an_arm_whose_joints_follow_motions_bears_their_torques() -> None:
+@pytest.mark.parametrize("servo", [{}, {"stiffness": 50.0, "damping": 5.0}], ids=["exact", "servo"])
+def test_who_turns_an_arm_bears_the_torques_of_its_joints(servo: dict[str, float]) -> None:
+    """Also those of impulses that calm stiff servos at the end of steps: 0.4 % of the torque had been left out."""
     for dt, bound in ((0.01, 4e-4), (0.005, 1e-4)):
         scene = fs.Scene("arm", dt=dt, duration=1.0, gravity=(0.0, 0.0, 0.0))
         scene.add_robot("arm7.urdf", name="arm", joints={"joint2": 0.5, "joint4": -1.2})
         for joint, at in (("joint2", 0.5), ("joint4", -1.2)):
-            scene.drive_joint("arm", joint, motion=lambda t, at=at: at + 0.3 * math.sin(3.0 * t))
+            scene.drive_joint("arm", joint, motion=lambda t, at=at: at + 0.3 * math.sin(3.0 * t), **servo)
         for joint in (1, 3, 5, 6, 7):
-            scene.drive_joint("arm", f"joint{joint}", motion=lambda t: 0.2 * math.sin(2.0 * t))
+            scene.drive_joint("arm", f"joint{joint}", motion=lambda t: 0.2 * math.sin(2.0 * t), **servo)
         _, impulse, change = turned(scene, "arm", scene.bodies[0].initial_q()[:3])
         np.testing.assert_allclose(impulse, change, atol=bound * np.linalg.norm(change))
 

@@ -270,11 +270,18 @@ class TreeBody(LinkedBody):
     # ---- balance
 
     def balance(self, step: BodyStep) -> BodyForces:
-        """Sum up the forces of a step, and take the efforts of joints that follow a motion, and of those that were calmed."""
+        """Sum up the forces of a step, and take the efforts of joints that follow a motion, and of those that were calmed.
+
+        Who drives the base also bears the torques of what calmed joints; their force is in :meth:`_turning_force`.
+        """
         if len(self._led):
             self.effort[self._led] = step.drive[self._led]
-        power = self._add_calming(step) if self._calmed.any() else 0.0
-        return replace(super().balance(step), power=power)
+        forces = super().balance(step)
+        if not self._calmed.any():
+            return forces
+        if forces.drive is not None:
+            forces.drive[3:6] += self._configuration(step.q_new).M[3:6] @ self._calmed / step.dt
+        return replace(forces, power=self._add_calming(step))
 
     def _add_calming(self, step: BodyStep) -> float:
         """Add the impulses that calmed joints to efforts and damping of the step; a free base gives way to them.
