@@ -27,7 +27,7 @@ class Table:
     """A text table as it is in the file: columns, rows of cells with their line numbers, and notes from the preamble.
 
     Columns without a name are called by their place, from 1; so are those whose name others have too: ``double`` has such names
-    with their places.
+    with their places. ``titles`` are the names as they are in the file, with their units.
     """
 
     path: Path
@@ -39,6 +39,7 @@ class Table:
     decimal_comma: bool
     warnings: tuple[str, ...]
     double: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    titles: tuple[str, ...] = ()
 
     @property
     def named(self) -> bool:
@@ -117,7 +118,7 @@ def read_table(path: Path, what: str = "log") -> Table:
     above = [(k, line.rstrip(delimiter) if trailing else line) for k, line in lines[:first]]
     if len(lines) == first + 1 and above and len(_split(above[-1][1], delimiter)) > width - trailing:
         raise InputError(f"the {what} {path} has one line of numbers ({lines[first][0]}), and that is cut off; check the logger.")
-    header, units, notes, double = _header(above, delimiter, width - trailing)
+    header, units, notes, double, titles = _header(above, delimiter, width - trailing)
     rows, numbers = [], []
     warnings = [
         f"{len(places)} columns have the name {name!r}; they are called {', '.join(places)}, by their places"
@@ -135,7 +136,7 @@ def read_table(path: Path, what: str = "log") -> Table:
             )
         rows.append(cells)
         numbers.append(number)
-    return Table(path, header, units, rows, numbers, notes, comma, tuple(warnings), double)
+    return Table(path, header, units, rows, numbers, notes, comma, tuple(warnings), double, titles)
 
 
 def _layout(file: str, lines: list[tuple[int, str]]) -> tuple[str | None, bool, int]:
@@ -178,8 +179,8 @@ def _number(cell: str, comma: bool) -> float:
 
 def _header(
     above: list[tuple[int, str]], delimiter: str | None, width: int
-) -> tuple[tuple[str, ...], tuple[str, ...], dict[str, str], dict[str, tuple[str, ...]]]:
-    """Names and units of the columns, notes ("Force Units", "N") of the lines above them, and places of names that are double."""
+) -> tuple[tuple[str, ...], tuple[str, ...], dict[str, str], dict[str, tuple[str, ...]], tuple[str, ...]]:
+    """Names and units of the columns, notes ("Force Units", "N") of the lines above, places of double names, names with units."""
     names: list[str] = []
     units, used = [""] * width, len(above)
     candidates = [_split(line.lstrip("#% "), delimiter) for _, line in above]
@@ -190,7 +191,8 @@ def _header(
             units = cells
         else:
             names = cells
-    for k, name in enumerate(names):
+    titles = tuple(names)
+    for k, name in enumerate(titles):
         names[k], unit = split_unit(name)
         units[k] = unit or units[k]
     double: dict[str, tuple[str, ...]] = {}
@@ -205,4 +207,4 @@ def _header(
     for cells in filter(None, candidates[:used]):  # a comment may be empty
         key, _, value = " ".join(cells).partition(":") if len(cells) == 1 else (cells[0].rstrip(":"), "", cells[1])
         notes[key.strip().lower()] = value.strip()
-    return tuple(names), tuple(units), notes, double
+    return tuple(names), tuple(units), notes, double, titles

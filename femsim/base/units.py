@@ -21,7 +21,23 @@ UNITS: dict[str, dict[str, float]] = {
     },
     "length": {"m": 1.0, "cm": 1e-2, "mm": 1e-3, "um": 1e-6, "in": _INCH},
     "angle": {"rad": 1.0, "deg": math.pi / 180.0},
+    "rate": {"rad/s": 1.0, "radps": 1.0, "deg/s": math.pi / 180.0, "degps": math.pi / 180.0, "rpm": math.pi / 30.0},
+    "speed": {"m/s": 1.0, "mps": 1.0, "cm/s": 1e-2, "mm/s": 1e-3, "mmps": 1e-3},
+    "pressure": {"Pa": 1.0, "kPa": 1e3, "MPa": 1e6, "hPa": 100.0, "mbar": 100.0, "bar": 1e5, "psi": _LBF / _INCH**2},
+    "area": {"m2": 1.0, "m^2": 1.0, "cm2": 1e-4, "mm2": 1e-6},
+    "volume": {"m3": 1.0, "m^3": 1.0, "l": 1e-3, "L": 1e-3, "ml": 1e-6, "mL": 1e-6, "cm3": 1e-6, "mm3": 1e-9},
+    "energy": {"J": 1.0, "mJ": 1e-3, "kJ": 1e3},
+    "number": {"1": 1.0, "%": 1e-2},
 }  # fmt: skip
+#: What is measured by columns of a run, by the units that their names end in, and the units as they are written; the names of
+#: numbers end in none.
+COLUMN_UNITS = {
+    "N": ("force", "N"), "Nm": ("torque", "N m"), "m": ("length", "m"), "rad": ("angle", "rad"), "radps": ("rate", "rad/s"),
+    "mps": ("speed", "m/s"), "Pa": ("pressure", "Pa"), "m2": ("area", "m^2"), "m3": ("volume", "m^3"), "J": ("energy", "J"),
+    "": ("number", "1"),
+}  # fmt: skip
+#: Units of these are taken off the names of all columns of a table; others are letters and words too often (tau_l, mean_bar).
+_IN_NAMES = ("force", "torque", "length", "angle")
 
 
 def plain_unit(unit: str) -> str:
@@ -32,7 +48,7 @@ def plain_unit(unit: str) -> str:
 def is_unit(text: str) -> bool:
     """Whether a text is a unit of time, force, torque, length or angle."""
     unit = plain_unit(text)
-    return bool(unit) and (unit in TIME_UNITS or any(unit in known for known in UNITS.values()))
+    return bool(unit) and (unit in TIME_UNITS or any(unit in UNITS[kind] for kind in _IN_NAMES))
 
 
 def split_unit(name: str) -> tuple[str, str]:
@@ -45,6 +61,20 @@ def split_unit(name: str) -> tuple[str, str]:
     return name, ""
 
 
+def stated_unit(name: str, kind: str) -> str:
+    """Return the unit that the name of a column ends in, such as "p_kPa" or "p [kPa]"; "" where it has none.
+
+    After a dash, only units of the quantity count (mean_bar is no pressure); in brackets all do but single letters, such as
+    "(l)" for left, so that a wrong one is refused.
+    """
+    match = re.search(r"(?:_([A-Za-z0-9/^]+)|[\[(]([^\[\]()]+)[\])])$", name[-_LONGEST_NAME:].strip())
+    if not match:
+        return ""
+    unit = plain_unit(match[1] or match[2])
+    of_another = match[1] is None and len(unit) > 1 and any(unit in units for units in UNITS.values())
+    return unit if unit in UNITS[kind] or of_another else ""
+
+
 def unit_factor(where: str, kind: str, given: str | float | None, stated: str) -> float:
     """SI value of the unit of a column.
 
@@ -52,8 +82,8 @@ def unit_factor(where: str, kind: str, given: str | float | None, stated: str) -
     ----------
     where : str
         The column, for the message.
-    kind : {"force", "torque", "length"}
-        What it measures.
+    kind : str
+        What it measures, a key of ``UNITS``.
     given : str or float, optional
         What the card says: the name of a unit, or its SI value.
     stated : str
