@@ -441,7 +441,10 @@ def test_runs_that_are_broken_or_old(copy: Path, tmp_path: Path) -> None:
     for wreck, words in (
         (lambda: log.write_text("\n".join(text.splitlines()[:5])), "has 4 steps; at least 10"),
         (lambda: log.write_text(text.splitlines()[0] + "\n"), "no readings to compare"),
-        (lambda: log.write_text("time_s,a,b\n" + "1,2,3\n" * 20), "has only a, b; a comparison takes markers"),
+        (
+            lambda: log.write_text("time_s,a,b\n" + "".join(f"{k},2,3\n" for k in range(20))),
+            "has only a, b; a comparison takes markers",
+        ),
         (lambda: log.write_text("step,a,b\n" + "1,2,3\n" * 20), "no column time_s"),
         (log.unlink, "has no sensors.csv"),
         (lambda: (copy / "run.json").write_text("{"), "the run is damaged"),

@@ -21,7 +21,13 @@ __all__ = ["ComparedRun", "comparison_page", "plot_comparison"]
 #: Logs are greys, wide, behind the runs.
 _LOG = ("#b4bac2", "#8f969f", "#d2d6da", "#6f767f")
 DEFAULT_LOOK = Look()
-_UNITS = {"N": (1.0, "N"), "N m": (1.0, "N m"), "m": (1e3, "mm")}
+#: Units in which figures and sentences show values, and how many of them an SI unit has.
+SHOWN_UNITS = {
+    "N": (1.0, "N"), "N m": (1.0, "N m"), "m": (1e3, "mm"), "rad": (1.0, "rad"), "rad/s": (1.0, "rad/s"), "m/s": (1e3, "mm/s"),
+    "Pa": (1e-3, "kPa"), "m^2": (1e6, "mm²"), "m^3": (1e6, "ml"), "J": (1.0, "J"), "1": (1.0, "1"),
+}  # fmt: skip
+#: Panels that have room beside each other: the axes of a vector.
+_BESIDE = 3
 
 
 @dataclass(frozen=True)
@@ -34,7 +40,7 @@ class ComparedRun:
         Name in the legend.
     time : ndarray, (n,), s
         On the clock of the first run.
-    simulated : ndarray, (n, k), N, N m or m
+    simulated : ndarray, (n, k), unit of the channels
         The run.
     error : ndarray, (n, k)
         Run minus log, or minus the mean of several logs; NaN is a gap.
@@ -56,19 +62,19 @@ def plot_comparison(
 ) -> list[Path]:
     """Draw each channel of runs over that of logs, and below it the error of the runs; each channel has a range of its own.
 
-    Groups (force, torque, a marker) have a row each, with their channels beside each other; narrow figures, below 120 mm, have a
-    row for each channel.
+    Groups (force, torque, a marker, single columns of one unit) have rows of their own, with up to three channels beside each
+    other; narrow figures, below 120 mm, have a row for each channel.
 
     Parameters
     ----------
     time : ndarray, (n,), s
         Times of the logs, on the clock of the first run.
-    trials : sequence of ndarray, (n, k), N, N m or m
+    trials : sequence of ndarray, (n, k), unit of the channels
         The logs; NaN is a gap.
     runs : sequence of ComparedRun
         The runs, at least one.
     channels : sequence of (str, str, str)
-        Name, group and unit of each channel.
+        Name, group and unit (SI, a key of ``SHOWN_UNITS``) of each channel.
     paths : sequence of Path
         Files to write, .png, .svg or .pdf.
     look : Look
@@ -108,7 +114,7 @@ def plot_comparison(
                     continue
                 k = own[column]
                 name, _, unit = channels[k]
-                factor, shown = _UNITS[unit]
+                factor, shown = SHOWN_UNITS[unit]
                 for number, values in enumerate(trials):
                     label = "log" if len(trials) == 1 else f"log {number + 1}"
                     above.plot(time, factor * values[:, k], color=_LOG[number % len(_LOG)], label=label, linewidth=2.2)
@@ -131,8 +137,9 @@ def plot_comparison(
 
 
 def _grouped(channels: Sequence[tuple[str, str, str]]) -> list[list[int]]:
-    """Numbers of the channels of each group."""
-    return [[k for k, c in enumerate(channels) if c[1] == group] for group in dict.fromkeys(c[1] for c in channels)]
+    """Numbers of the channels of each row: those of a group, divided where there are many."""
+    groups = [[k for k, c in enumerate(channels) if c[1] == group] for group in dict.fromkeys(c[1] for c in channels)]
+    return [own[k : k + _BESIDE] for own in groups for k in range(0, len(own), _BESIDE)]
 
 
 def comparison_page(content: Mapping[str, Any], picture: Path) -> str:
@@ -151,7 +158,6 @@ def comparison_page(content: Mapping[str, Any], picture: Path) -> str:
         The page.
     """
     grid = content["grid"]
-    what = f"sensor {content['sensor']}" if content["sensor"] else "markers"
     filtered = "not filtered" if grid["cutoff_Hz"] is None else f"both low-passed at {grid['cutoff_Hz']:g} Hz"
     svg = picture.read_text(encoding="utf-8")
     columns = ("rmse", "nrmse", "bias", "peak_error", "largest_error", "correlation", "lag", "gain", "gain_error", "offset")
@@ -170,7 +176,11 @@ def comparison_page(content: Mapping[str, Any], picture: Path) -> str:
         [log["file"], number(log["offset_s"]), "given" if log["explained"] is None else number(log["explained"])]
         for log in content["logs"]
     ]
-    vectors = [[name, v["unit"], number(v["rmse"]), number(v["largest_error"])] for name, v in content["vectors"].items()]
+    vectors = [
+        [name, v["unit"], number(v["rmse"]), number(v["largest_error"])]
+        for name, v in content["vectors"].items()
+        if name not in content["axes"]  # of a single column the axis says it
+    ]
     explained = (
         "Error is run minus log. NRMSE is relative to the range of the log; peak error is max|run| - max|log|; lag is the "
         "remaining delay of the log; gain and offset come from the line log = gain run + offset."
@@ -182,13 +192,13 @@ def comparison_page(content: Mapping[str, Any], picture: Path) -> str:
     )
     return page(
         f"Comparison of {content['run']}",
-        f"<h1>{html.escape(content['run'])}, {html.escape(what)}</h1>\n"
+        f"<h1>{html.escape(content['run'])}, {html.escape(content['what'])}</h1>\n"
         f"<p>{grid['from_s']:.4g} to {grid['to_s']:.4g} s of the run, {grid['samples']} samples at {grid['rate_Hz']:g} Hz, "
         f"{filtered}.</p>\n"
         + "".join(f"<p>{html.escape(text)}.</p>\n" for text in content["words"])
         + warnings(content["warnings"])
         + f"<h2>Overlay</h2>\n{svg[svg.index('<svg') :]}\n<h2>By axis</h2>\n{table(head, rows)}<p>{explained}</p>\n"
-        + f"<h2>Error vectors</h2>\n{table(['group', 'unit', 'RMS length', 'largest'], vectors)}"
+        + (f"<h2>Error vectors</h2>\n{table(['group', 'unit', 'RMS length', 'largest'], vectors)}" if vectors else "")
         + f"<h2>Logs</h2>\n{table(['file', 'run time of its first sample, s', 'variation shared'], logs)}",
     )
 

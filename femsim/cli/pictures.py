@@ -18,6 +18,7 @@ from femsim.cli.base import Assignments, Flag, Whole, app
 from femsim.cli.tools import Bar, default_folder, read_assignments
 
 if TYPE_CHECKING:
+    from femsim.studies.comparison.readers import Channel
     from viz import Look
 
 
@@ -203,7 +204,7 @@ def plot(
     sensors
         Only these sensors and markers, with commas.
     axes
-        Only these components, with commas: fx, fy, fz, tx, ty, tz; x, y, z of markers; beside a log also MARKER.x.
+        Only these components, with commas: fx, fy, fz, tx, ty, tz; x, y, z of markers; beside a log also MARKER.x, and columns.
     log
         Log of an experiment; may be given several times (repeated trials).
     card
@@ -251,9 +252,9 @@ def _plot_logs(
     names = look.names([folder.resolve().name for folder in runs])
     results = [compare(folder, logs, card, sensor=sensors[0] if sensors else None) for folder in runs]
     for axis in axes:
-        if not any(axis in (c.name, c.name.rpartition(".")[2]) for c in results[0].channels):
+        if not any(axis in _axis_names(c) for c in results[0].channels):
             raise InputError(unknown("the axis", axis, [c.name for c in results[0].channels]))
-    channels = [c for c in results[0].channels if not axes or c.name in axes or c.name.rpartition(".")[2] in axes]
+    channels = [c for c in results[0].channels if not axes or not _axis_names(c).isdisjoint(axes)]
     chosen = [c.name for c in channels]
     columns = [k for k, c in enumerate(results[0].channels) if c.name in chosen]
     folder = out if out is not None else runs[0] / "plots"
@@ -264,10 +265,15 @@ def _plot_logs(
         results[0].time,
         [trial.values[:, columns] for trial in results[0].trials],
         [result.drawn(name, results[0], chosen) for name, result in zip(names, results, strict=True)],
-        [(c.name, c.group, c.unit) for c in channels],
+        [c.drawn for c in channels],
         [folder / f"comparison.{kind}" for kind in look.formats],
         look,
     )
+
+
+def _axis_names(channel: Channel) -> set[str]:
+    """Names by which --axes takes a channel: fx, tip_1.x or x, elbow_torque or elbow_torque_Nm."""
+    return {channel.name, channel.name.rpartition(".")[2], channel.column}
 
 
 @app.command

@@ -124,12 +124,22 @@ class Noise(_Section):
     Attributes
     ----------
     force, torque, position : float, N, N m, m, optional
-        Of every channel of that kind, on the grid of the comparison.
+        Of every channel of that kind, on the grid of the comparison. Lengths that are no positions count as these.
+    angle, rate, speed, pressure, area, volume, energy, number : float, rad, rad/s, m/s, Pa, m^2, m^3, J, 1, optional
+        Of single columns.
     """
 
     force: Positive | None = None
     torque: Positive | None = None
     position: Positive | None = None
+    angle: Positive | None = None
+    rate: Positive | None = None
+    speed: Positive | None = None
+    pressure: Positive | None = None
+    area: Positive | None = None
+    volume: Positive | None = None
+    energy: Positive | None = None
+    number: Positive | None = None
 
 
 class Search(_Section):

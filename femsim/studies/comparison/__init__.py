@@ -19,5 +19,6 @@ The tour, in the order of use:
     `compare(run, log)` does all of it and gives a `Comparison` (in `comparison`), which prints a table and writes a report;
     `words` is what a person would say about it.
 
-Channels are named fx ... tz for a wrench and MARKER.x ... MARKER.z for a marker; N, N m and m, world frame.
+Channels are named fx ... tz for a wrench, MARKER.x ... MARKER.z for a marker, and single columns of a run by their own names
+without the unit; SI units, world frame.
 """

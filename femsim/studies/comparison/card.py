@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
-from femsim.base.errors import did_you_mean
+from femsim.base.errors import InputError, did_you_mean
 from femsim.base.toml_files import Finite, Positive, checked, read_toml
 from femsim.base.units import TIME_UNITS, UNITS, plain_unit
 from femsim.base.wrenches import rotation_matrix
@@ -55,8 +55,18 @@ class UnitsCard(_Section):
         None, description="N m, N mm, mN m, N cm, kgf cm, lbf in, lbf ft; default: header, else N m"
     )
     length: str | Positive | None = Field(default=None, description="m, cm, mm, um, in; default: from the file, else m")
+    angle: str | Positive | None = Field(default=None, description="rad, deg; default: header, else rad")
+    rate: str | Positive | None = Field(default=None, description="rad/s, deg/s, rpm; default: header, else rad/s")
+    speed: str | Positive | None = Field(default=None, description="m/s, cm/s, mm/s; default: header, else m/s")
+    pressure: str | Positive | None = Field(
+        default=None, description="Pa, hPa, kPa, MPa, mbar, bar, psi; default: header, else Pa"
+    )
+    area: str | Positive | None = Field(default=None, description="m2, cm2, mm2; default: header, else m2")
+    volume: str | Positive | None = Field(default=None, description="m3, l, ml, cm3, mm3; default: header, else m3")
+    energy: str | Positive | None = Field(default=None, description="J, mJ, kJ; default: header, else J")
+    number: str | Positive | None = Field(default=None, description="1, %; default: header, else 1")
 
-    @field_validator("force", "torque", "length")
+    @field_validator(*UNITS)
     @classmethod
     def _known(cls, value: str | float | None, info: ValidationInfo) -> str | float | None:
         known = UNITS[str(info.field_name)]
@@ -146,6 +156,11 @@ class Card(_Section):
     markers: dict[str, str | Annotated[list[str], Field(min_length=3, max_length=3)]] = Field(
         default_factory=dict, description="marker of the run = label of the log (C3D), or its three columns (CSV)"
     )
+    columns: dict[str, str] = Field(
+        default_factory=dict,
+        description="column of the run's sensors.csv, with its unit = column of the log, or '-' and its name for the opposite "
+        "sign: joints, tendons, chambers",
+    )
     marker_values: Literal["position", "displacement", "fitted"] = Field(
         default="position",
         description="compare positions; displacements from the tare window (else the first sample) and from the run's first "
@@ -174,9 +189,30 @@ class Card(_Section):
     @model_validator(mode="after")
     def _one_kind(self) -> Card:
         frame = self.frame
-        if self.markers and (self.axes or self.sensor or self.gravity or frame.sign != 1 or frame.point != (0, 0, 0)):
+        of_wrench = self.axes or self.sensor or self.gravity or frame.sign != 1 or frame.point != (0, 0, 0)
+        if self.markers and of_wrench:
             raise ValueError("has markers beside sensor, axes, gravity, frame.sign or frame.point of a wrench; keep one kind")
+        if self.columns and (
+            self.markers or self.marker_values != "position" or of_wrench or frame != FrameCard.model_validate({})
+        ):
+            raise ValueError(
+                "has columns, which are compared one by one, beside markers, sensor, axes, gravity or frame; keep one kind (for "
+                "the opposite sign write '-' before the column of the log)"
+            )
         return self
+
+    def for_sensor(self, sensor: str) -> Card:
+        """Return the card with another sensor of the run.
+
+        Raises
+        ------
+        InputError
+            It maps markers or columns, which belong to no sensor.
+        """
+        for name in ("markers", "columns"):
+            if getattr(self, name):
+                raise InputError(f"sensor {sensor!r} is asked for, but the card maps {name}; leave one of them out.")
+        return self.model_copy(update={"sensor": sensor})
 
 
 def read_card(source: Card | Mapping[str, Any] | str | Path | None) -> Card:

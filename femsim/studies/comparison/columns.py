@@ -12,7 +12,7 @@ import numpy as np
 
 from femsim.base.errors import InputError, did_you_mean
 from femsim.base.table import Table, is_data
-from femsim.base.units import TIME_UNITS, split_unit
+from femsim.base.units import COLUMN_UNITS, TIME_UNITS, split_unit
 from femsim.model.path_files import time_column, time_parts, times_of
 from femsim.studies.comparison.card import Card
 
@@ -27,11 +27,13 @@ _RATE_UNITS = {
 
 
 class Column(NamedTuple):
-    """A column that is used: name and group of its channel, and its own name in the table."""
+    """A column that is used: name and group of its channel, what it measures, its own name in the table, and its sign."""
 
     channel: str
     group: str
+    kind: str
     name: str
+    sign: float = 1.0
 
 
 def group_of(axis: str) -> str:
@@ -42,7 +44,7 @@ def group_of(axis: str) -> str:
 def choose_columns(
     table: Table, card: Card, sensors: Sequence[str], markers: Sequence[str]
 ) -> tuple[list[Column], str | None, tuple[str, ...]]:
-    """Choose the columns of a table that are used, and the sensor that they belong to; None for markers.
+    """Choose the columns of a table that are used, and the sensor that they belong to; None for markers and single columns.
 
     Third come notes on columns that are recognised too, but not used: a log is compared by its forces or by its markers.
 
@@ -62,6 +64,8 @@ def choose_columns(
     """
     if card.markers:
         return _markers_of_card(table, card), None, ()
+    if card.columns:
+        return _columns_of_card(table, card), None, ()
     if card.axes:
         return _axes_of_card(table, card), card.sensor or only_sensor(table.path, sensors), ()
     by_name = [] if card.sensor is not None else _markers_by_name(table, markers)
@@ -87,16 +91,39 @@ def _markers_of_card(table: Table, card: Card) -> list[Column]:
     for marker, place in card.markers.items():
         three = [f"{place} {axis}" for axis in "XYZ"] if isinstance(place, str) else place
         what = f"marker {marker}"
-        out += [Column(f"{marker}.{axis}", marker, _known(table, c, what)) for axis, c in zip("xyz", three, strict=True)]
+        names = [(f"{marker}.{axis}", _known(table, c, what)) for axis, c in zip("xyz", three, strict=True)]
+        out += [Column(channel, marker, "length", name) for channel, name in names]
     return out
 
 
+def _columns_of_card(table: Table, card: Card) -> list[Column]:
+    out: dict[str, Column] = {}
+    for own, there in card.columns.items():
+        name, kind = single_column(own)
+        if name in out:
+            raise InputError(
+                f"the card maps two columns {name!r} of different units; compare one at a time, each by its own card."
+            )
+        turned = there.startswith("-") and there not in (*table.titles, *table.columns)
+        column = _known(table, there[1:] if turned else there, own)
+        out[name] = Column(name, name, kind, column, -1.0 if turned else 1.0)
+    return list(out.values())
+
+
+def single_column(own: str) -> tuple[str, str]:
+    """Split a column of a run into its name without the unit, and what it measures; without a unit it is a number."""
+    name, _, suffix = own.rpartition("_")
+    return (name, COLUMN_UNITS[suffix][0]) if name and suffix and suffix in COLUMN_UNITS else (own, "number")
+
+
 def _axes_of_card(table: Table, card: Card) -> list[Column]:
-    return [Column(a, group_of(a), _known(table, card.axes[a], a)) for a in WRENCH_AXES if a in card.axes]
+    return [Column(a, group_of(a), group_of(a), _known(table, card.axes[a], a)) for a in WRENCH_AXES if a in card.axes]
 
 
 def _known(table: Table, column: str, what: str) -> str:
-    """Name of a column that the card names, with or without its unit."""
+    """Name of a column that the card names, with or without its unit; with it, it may be one of several with that name."""
+    if table.titles.count(column) == 1:
+        return table.columns[table.titles.index(column)]
     wanted = column if column in table.columns else split_unit(column)[0]
     table.check_single(wanted, what, _NAME_ONE)
     if wanted not in table.columns:
@@ -109,7 +136,7 @@ def _markers_by_name(table: Table, markers: Sequence[str]) -> list[Column]:
     for name, marker, axis in ((f"{marker}.{axis}", marker, axis) for marker in markers for axis in "xyz"):
         hits = [c for c in (*table.columns, *table.double) if squeezed(c) == squeezed(marker) + axis]
         _check_single(table, hits, name)
-        out += [Column(name, marker, column) for column in hits]
+        out += [Column(name, marker, "length", column) for column in hits]
     return out
 
 
@@ -147,7 +174,7 @@ def _axes_by_name(table: Table, sensor: str) -> list[Column]:
             raise InputError(
                 f"the log {table.path} has columns {hits}, each of which may be {axis}; name one under axes in the card."
             )
-        out += [Column(axis, group_of(axis), column) for column in hits]
+        out += [Column(axis, group_of(axis), group_of(axis), column) for column in hits]
     return out
 
 

@@ -75,10 +75,10 @@ def compare(
         )
     check_once([entry.source if isinstance(entry, Log) else entry for entry in given])
     card = read_card(card)
-    if sensor is not None and card.markers:
-        raise InputError(f"sensor {sensor!r} is asked for, but the card maps markers; leave one of them out.")
     if sensor is not None:
-        card = card.model_copy(update={"sensor": sensor})
+        card = card.for_sensor(sensor)
+    if not any(isinstance(entry, Log) for entry in given):  # which have cards of their own
+        series.check_instruments(card)
     logs = [
         entry if isinstance(entry, Log)
         else read_log(entry, card, sensors=series.kinds, markers=series.markers, gravity=series.gravity)
@@ -120,7 +120,12 @@ def _compare(run: RunSeries, logs: Sequence[Log]) -> Comparison:
     warnings = [*run.warnings, *(f"{log.source}: {text}" for log in logs for text in log.warnings)]
     raw = run.values(logs[0])
     if not np.isfinite(raw).all():
-        raise InputError(f"the run {run.name} has readings that are not finite; see its status.")
+        row, column = np.argwhere(~np.isfinite(raw))[0]
+        raise InputError(
+            f"the run {run.name} has readings that are not finite, first {channels[column].name} at {run.time[row]:.4g} s; see "
+            "its status. A gap beyond `reach` of its sensor is infinite: raise that."
+        )
+    single = channels[0].alone
     if logs[0].sensor is None:
         logs = [_marker_values(log, raw[0], warnings) for log in logs]
         raw = raw - raw[0] if card.marker_values == "displacement" else raw
@@ -142,7 +147,7 @@ def _compare(run: RunSeries, logs: Sequence[Log]) -> Comparison:
         for p in placed
         if p.explained >= 0.5 and p.uncertain > _UNCERTAIN * min(float(p.time[-1]), float(run.time[-1] - run.time[0]))
     ]
-    if logs[0].sensor is not None and card.tare is not None and card.tare.run:
+    if (logs[0].sensor is not None or single) and card.tare is not None and card.tare.run:
         simulated = simulated - _tare_of_run(run, simulated, placed, warnings)
     grid = _grid(run, placed, rate, run_rate)
     on_grid = resample(run.time, simulated, grid)
@@ -309,7 +314,12 @@ def _unit_hints(channels: Sequence[Channel], axes: Mapping[str, Agreement]) -> l
     for c in channels:
         a = axes[c.name]
         if a.correlation <= -0.9:
-            out.append(f"{c.name} of the log is {a.gain:.3g} times that of the run: is frame.sign of the card right?")
+            asked = (
+                "is its sign right ('-' before its column in the card turns it)?"
+                if c.alone
+                else "is frame.sign of the card right?"
+            )
+            out.append(f"{c.name} of the log is {a.gain:.3g} times that of the run: {asked}")
         elif a.correlation >= 0.9 and not 0.1 < a.gain < 10.0:
             out.append(f"{c.name} of the log is {a.gain:.3g} times that of the run: is its unit right?")
     return out

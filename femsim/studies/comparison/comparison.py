@@ -34,7 +34,7 @@ class Trial:
         Time of the run at the first sample of the log.
     explained : float, 1
         Part of the variation that run and log share at this offset, 0 to 1; NaN where the offset is given.
-    values : ndarray, (n, k), N, N m or m
+    values : ndarray, (n, k), unit of the channels
         The log on the common grid, filtered; NaN in its gaps.
     axes : dict of str to Agreement
         By channel.
@@ -62,12 +62,12 @@ class Comparison:
     run : str
         Run folder or name of the scene.
     sensor : str, optional
-        Sensor of the run; None for markers.
+        Sensor of the run; None for markers and single columns.
     channels : tuple of Channel
         The columns.
     time : ndarray, (n,), s
         Common grid, on the clock of the run.
-    simulated : ndarray, (n, k), N, N m or m
+    simulated : ndarray, (n, k), unit of the channels
         The run on the grid, filtered as the logs are.
     measured : ndarray, (n, k)
         Mean of the trials; NaN where one of them has a gap.
@@ -76,7 +76,8 @@ class Comparison:
     axes : dict of str to Agreement
         The run against ``measured``, by channel.
     vectors : dict of str to (float, float)
-        Root mean square and largest length of the error vector, by group of channels (force, torque, each marker).
+        Root mean square and largest length of the error vector, by group of channels (force, torque, each marker or
+        single column).
     rate : float, Hz
         Rate of the grid.
     cutoff : float, optional, Hz
@@ -99,8 +100,14 @@ class Comparison:
     warnings: tuple[str, ...]
 
     def __repr__(self) -> str:
-        what = f"sensor {self.sensor}" if self.sensor else "markers"
-        return f"<Comparison of {self.run}, {what}, with {len(self.trials)} logs: {'; '.join(self.words())}>"
+        return f"<Comparison of {self.run}, {self.what}, with {len(self.trials)} logs: {'; '.join(self.words())}>"
+
+    @property
+    def what(self) -> str:
+        """What of the run is compared: "sensor NAME", "markers" or "columns"."""
+        if self.sensor is not None:
+            return f"sensor {self.sensor}"
+        return "columns" if self.channels[0].alone else "markers"
 
     def _repr_html_(self) -> str:
         head = ("axis", "unit", "RMSE", "NRMSE", "bias", "correlation", "gain")
@@ -114,8 +121,7 @@ class Comparison:
         ]
         lines = [*self.words(), *(f"warning: {text}" for text in self.warnings)]
         with tempfile.TemporaryDirectory(prefix="femsim_compare_") as scratch:
-            channels = [(c.name, c.group, c.unit) for c in self.channels]
-            values = [trial.values for trial in self.trials]
+            channels, values = [c.drawn for c in self.channels], [trial.values for trial in self.trials]
             (path,) = plot_comparison(self.time, values, [self.drawn()], channels, [Path(scratch) / "overlay.svg"])
             picture = base64.b64encode(path.read_bytes()).decode("ascii")
         image = f'<img alt="run over log" style="max-width:100%" src="data:image/svg+xml;base64,{picture}">'
@@ -127,8 +133,8 @@ class Comparison:
         Parameters
         ----------
         scaled : bool
-            Divide each group (force, torque, a marker) by the largest range of its measured channels, so that all groups have the
-            same weight.
+            Divide each group (force, torque, a marker, a column) by the largest range of its measured channels, so that all
+            groups have the same weight.
 
         Returns
         -------
@@ -202,6 +208,7 @@ class Comparison:
         content = {
             "run": self.run,
             "sensor": self.sensor,
+            "what": self.what,
             "logs": [
                 {"file": t.source, "offset_s": t.offset, "explained": t.explained, "axes": _trial_axes(t)} for t in self.trials
             ],
@@ -230,8 +237,9 @@ class Comparison:
 
     def summary(self) -> str:
         """Return a table of the measures by axis, as text."""
-        what = f"sensor {self.sensor}" if self.sensor else "markers"
-        lines = [f"{self.run}, {what}, {self.time[0]:.3f} to {self.time[-1]:.3f} s at {self.rate:g} Hz, {self._filter_words()}"]
+        lines = [
+            f"{self.run}, {self.what}, {self.time[0]:.3f} to {self.time[-1]:.3f} s at {self.rate:g} Hz, {self._filter_words()}"
+        ]
         for t in self.trials:
             how = "given" if math.isnan(t.explained) else f"found, {100 * t.explained:.1f} % of the variation shared"
             lines.append(f"{t.source}: its first sample is at {t.offset:.4f} s of the run ({how})")
@@ -248,11 +256,12 @@ class Comparison:
         widths = [max(len(row[k]) for row in rows) for k in range(len(head))]
         sides = ("<", "<", *(">" for _ in widths[2:]))
         table = ("  ".join(f"{x:{side}{w}}" for x, side, w in zip(row, sides, widths, strict=True)) for row in rows)
-        lines += ["", *(line.rstrip() for line in table), "", *self.words(), ""]
-        unit = {c.group: c.unit for c in self.channels}
-        lines += [
-            f"{g}: error vector {rms:.3g} {unit[g]} RMS, {most:.3g} {unit[g]} at most" for g, (rms, most) in self.vectors.items()
+        lines += ["", *(line.rstrip() for line in table), "", *self.words()]
+        unit = {c.group: c.unit for c in self.channels if not c.alone}  # of a single column the table says it
+        lengths = [
+            f"{g}: error vector {self.vectors[g][0]:.3g} {u} RMS, {self.vectors[g][1]:.3g} {u} at most" for g, u in unit.items()
         ]
+        lines += ["", *lengths] if lengths else []
         if repeated:
             lines.append(
                 f"against the mean of {len(self.trials)} trials; spread: standard deviation of the trials about it; RMSE 1 ...: "
@@ -286,12 +295,12 @@ class Comparison:
             write_json(partial / "comparison.json", content)
             with open(partial / "comparison.csv", "w", newline="", encoding="utf-8") as stream:
                 table = csv.writer(stream)
-                units = [f"{c.name}_{c.unit.replace(' ', '')}" for c in self.channels]
+                columns = [c.column for c in self.channels]
                 logs = [f"log{k + 1}" for k in range(len(self.trials))]
-                table.writerow(["time_s", *(f"{who}.{u}" for who in ("run", *logs) for u in units)])
+                table.writerow(["time_s", *(f"{who}.{c}" for who in ("run", *logs) for c in columns)])
                 for row in np.column_stack([self.time, self.simulated, *values]):
                     table.writerow([f"{x:.10g}" if math.isfinite(x) else "" for x in row])
-            channels = [(c.name, c.group, c.unit) for c in self.channels]
+            channels = [c.drawn for c in self.channels]
             pictures = [partial / "overlay.png", partial / "overlay.svg"]
             plot_comparison(self.time, values, [self.drawn()], channels, pictures)
             (partial / "report.html").write_text(comparison_page(content, pictures[1]), encoding="utf-8")

@@ -21,8 +21,12 @@ from femsim.studies.comparison.readers import Channel, Recording, read_c3d, read
 from femsim.studies.comparison.resampling import usual_interval
 
 _TABLES = (".csv", ".txt", ".tsv", ".dat", ".log")
-#: Values above these are taken for a wrong unit, unless the card says accept_large: N, N m, m.
-_LARGE = {"force": 1e4, "torque": 1e3, "position": 1e2}
+#: Values above these are taken for a wrong unit, unless the card says accept_large: N, N m, m, rad, rad/s, m/s, Pa, m^2, m^3,
+#: J, 1.
+_LARGE = {
+    "force": 1e4, "torque": 1e3, "position": 1e2, "angle": 1e3, "rate": 1e4, "speed": 1e3, "pressure": 1e8, "area": 1e2,
+    "volume": 1e2, "energy": 1e6, "number": 1e9,
+}  # fmt: skip
 #: And these are refused also then: beyond them, sums and squares overflow. Time stamps, s.
 _LARGEST, _LATEST = 1e15, 1e12
 #: Even samples that a log with gaps may be spread over.
@@ -44,11 +48,11 @@ class Log:
     channels : tuple of Channel
         What the columns are.
     values : ndarray, (n, k)
-        N, N m or m; NaN where the log has no number.
+        SI units; NaN where the log has no number.
     card : Card
         How it was read.
     sensor : str, optional
-        Sensor of the run that it belongs to; None for markers.
+        Sensor of the run that it belongs to; None for markers and single columns.
     warnings : tuple of str
         What a reader should know.
     """
@@ -115,12 +119,17 @@ def read_log(
     for name in card.markers:
         if markers and name not in markers:
             raise InputError(f"the card maps marker {name!r}, which the run does not have{did_you_mean(name, markers)}")
-    suffix = path.suffix.lower()
+    suffix, text = path.suffix.lower(), path.is_file() and (path.suffix.lower() in _TABLES or not path.suffix)
+    if card.columns and not text:
+        raise InputError(
+            f"the card maps columns, which text tables ({', '.join(_TABLES)}) have, but the log is {path}; write its signals to "
+            "one, a column each, or leave [columns] out."
+        )
     if suffix == ".c3d":
         recording = read_c3d(path, card, markers)
     elif suffix in (".mcap", ".bag", ".db3") or (path.is_dir() and (path / "metadata.yaml").is_file()):
         recording = read_ros(path, card)
-    elif path.is_file() and (suffix in _TABLES or not suffix):
+    elif text:
         recording = read_text(path, card, sensors, markers)
     else:
         raise InputError(
@@ -205,11 +214,13 @@ def _check_size(source: str, recording: Recording, card: Card) -> None:
 
 
 def _to_world(source: str, recording: Recording, card: Card, pull: np.ndarray) -> np.ndarray:
-    """Bring values to the conventions of the run, (n, k): weight off, tare, rotate, sign, point.
+    """Bring values to the conventions of the run, (n, k): weight off, tare, rotate, sign, point; of single columns only the tare.
 
     ``pull`` is gravity as the log shows it, (3,), m/s^2, world frame.
     """
     values, frame, turn = recording.values.copy(), card.frame, card.frame.matrix()
+    if recording.channels[0].alone:
+        return values if card.tare is None else values - tare_mean(source, recording.time, values, card.tare)
     groups = dict.fromkeys(c.group for c in recording.channels)
     block = {g: [i for i, c in enumerate(recording.channels) if c.group == g] for g in groups}
     _check_axes(source, recording, card, block)

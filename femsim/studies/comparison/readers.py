@@ -16,18 +16,23 @@ import foreign
 from femsim.base.errors import InputError, did_you_mean
 from femsim.base.packages import require
 from femsim.base.table import read_table
-from femsim.base.units import unit_factor
+from femsim.base.units import COLUMN_UNITS, stated_unit, unit_factor
 from femsim.studies.comparison.card import Card
 from femsim.studies.comparison.columns import WRENCH_AXES, choose_columns, group_of, squeezed, time_stamps
 from foreign import logs
 
-SI_UNIT = {"force": "N", "torque": "N m", "position": "m"}
-_KIND = {unit: kind for kind, unit in SI_UNIT.items()}
+_SUFFIX = {unit: suffix for suffix, (_, unit) in COLUMN_UNITS.items()}
+_SI = dict(COLUMN_UNITS.values())
+_KIND = {unit: kind for kind, unit in COLUMN_UNITS.values()} | {"m": "position"}
 
 
 @dataclass(frozen=True)
 class Channel:
-    """One column: ``name`` ("fx", "tip_1.x"), ``group`` ("force", "torque" or the marker), ``unit`` ("N", "N m", "m")."""
+    """One column: its name, its group, and its unit as it is written.
+
+    ``name`` is "fx", "tip_1.x" or a column of the run without its unit, "elbow_torque"; ``group`` is "force", "torque", the
+    marker or that same column; ``unit`` is "N", "N m", "m", "rad", "rad/s" ...
+    """
 
     name: str
     group: str
@@ -35,8 +40,23 @@ class Channel:
 
     @property
     def kind(self) -> str:
-        """What is measured: "force", "torque" or "position"."""
+        """What is measured: "force", "torque", "position", or another quantity of :data:`femsim.base.units.UNITS`."""
         return _KIND[self.unit]
+
+    @property
+    def column(self) -> str:
+        """Name with its unit, as in the header of a table."""
+        return "_".join(part for part in (self.name, _SUFFIX[self.unit]) if part)
+
+    @property
+    def alone(self) -> bool:
+        """Whether it is a single column of the run, no axis of a wrench or marker."""
+        return self.name == self.group
+
+    @property
+    def drawn(self) -> tuple[str, str, str]:
+        """Name, row and unit in a figure: single columns of one unit have their rows together."""
+        return self.name, self.unit if self.alone else self.group, self.unit
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,9 +70,9 @@ class Recording:
     channels : tuple of Channel
         What the columns are.
     values : ndarray, (n, k)
-        N, N m or m, in the frame of the log; NaN where it has no number.
+        SI units, in the frame of the log; NaN where it has no number.
     sensor : str, optional
-        Sensor of the run that it belongs to; None for markers.
+        Sensor of the run that it belongs to; None for markers and single columns.
     warnings : tuple of str
         What a reader should know.
     """
@@ -70,13 +90,12 @@ def read_text(path: Path, card: Card, sensors: Sequence[str], markers: Sequence[
     columns, sensor, notes = choose_columns(table, card, sensors, markers)
     time = time_stamps(table, card)
     values, channels = [], []
-    for name, group, column in columns:
-        kind = group if sensor is not None else "length"
-        stated = table.units[table.columns.index(column)] or table.notes.get(f"{kind} units", "")
+    for name, group, kind, column, sign in columns:
+        stated = table.units[table.columns.index(column)] or stated_unit(column, kind) or table.notes.get(f"{kind} units", "")
         factor = unit_factor(f"the log {path}, column {column!r}", kind, getattr(card.units, kind), stated)
         with np.errstate(over="ignore"):  # what is infinite is refused below, with all other values
-            values.append(table.numbers(column) * factor)
-        channels.append(Channel(name, group, SI_UNIT["position" if sensor is None else group]))
+            values.append(table.numbers(column) * (sign * factor))
+        channels.append(Channel(name, group, _SI[kind]))
     return Recording(time, tuple(channels), np.column_stack(values), sensor, (*table.warnings, *notes))
 
 
@@ -153,7 +172,7 @@ def read_ros(path: Path, card: Card) -> Recording:
     time = (stamps[order] - stamps[order[0]]) * 1e-9
     units = [unit_factor(str(path), kind, getattr(card.units, kind), "") for kind in ("force", "torque")]
     values = rows[order] * np.repeat(units, 3)
-    channels = tuple(Channel(axis, group_of(axis), SI_UNIT[group_of(axis)]) for axis in WRENCH_AXES)
+    channels = tuple(Channel(axis, group_of(axis), _SI[group_of(axis)]) for axis in WRENCH_AXES)
     return Recording(time, channels, values, card.sensor or "log")
 
 

@@ -13,8 +13,8 @@ from femsim.base.errors import InputError, did_you_mean
 from femsim.base.status import EXIT_STATUS
 from femsim.base.table import read_table
 from femsim.run.result import Run
-from femsim.scene.sensor_kinds import SENSOR_KINDS
-from femsim.studies.comparison.columns import WRENCH_AXES
+from femsim.scene.sensor_kinds import POSITION, SENSOR_KINDS, WRENCH, names
+from femsim.studies.comparison.card import Card
 from femsim.studies.comparison.log import LEAST_SAMPLES, Log, no_sensor
 from foreign.text import read_json
 from viz.ending import how_it_ended
@@ -37,7 +37,7 @@ class RunSeries:
     time : ndarray, (n,), s
         Ends of the steps.
     columns : dict of str to ndarray, (n,)
-        By SENSOR_fx ... SENSOR_tz and MARKER_x ... MARKER_z, in N, N m and m, world frame.
+        Columns of sensors.csv by name, SENSOR_fx_N, MARKER_x_m ...; SI units, world frame.
     sensors, markers : tuple of str
         Their names.
     gravity : tuple of float, (3,), m/s^2
@@ -62,14 +62,40 @@ class RunSeries:
 
     def values(self, log: Log) -> np.ndarray:
         """Columns that belong to the channels of a log, (n, k)."""
+        self.check_instruments(log.card)
         if log.sensor is not None:
             sensor = self.sensor_of(log)
-            return np.column_stack([self.columns[f"{sensor}_{c.name}"] for c in log.channels])
+            return np.column_stack([self.columns[f"{sensor}_{c.column}"] for c in log.channels])
+        if log.channels[0].alone:
+            return np.column_stack([self.columns[c.column] for c in log.channels])
         missing = [c.group for c in log.channels if c.group not in self.markers]
         if missing:
             there = did_you_mean(missing[0], self.markers) if self.markers else ", which has no markers."
             raise InputError(f"marker {missing[0]!r} is not in {self.name}{there}")
-        return np.column_stack([self.columns[c.name.replace(".", "_")] for c in log.channels])
+        return np.column_stack([self.columns[c.column.replace(".", "_")] for c in log.channels])
+
+    def check_instruments(self, card: Card) -> None:
+        """Refuse a run without the columns that a card maps; without any, one that has neither a wrench nor a marker.
+
+        Raises
+        ------
+        InputError
+            Names the nearest column; or says which sensors the run has, and how their columns are compared.
+        """
+        for column in card.columns:
+            if column not in self.columns:
+                raise InputError(
+                    f"column {column!r}, which [columns] of the card names, is not in sensors.csv of {self.name}"
+                    f"{did_you_mean(column, self.columns)}"
+                )
+        if not card.columns and not self.sensors and not self.markers:
+            taken = [kind for kind, declared in SENSOR_KINDS.items() if declared.is_wrench]
+            gauges = ", ".join(f"{sensor} ({kind})" for sensor, kind in self.kinds.items()) or ", ".join(self.columns)
+            raise InputError(
+                f"the run {self.name} has {f'only {gauges}' if gauges else 'no sensor and no marker'}; a comparison takes "
+                f"markers, and sensors of the kinds {', '.join(taken)}: add one by scene.sensor(...) and run the scene again"
+                f"{'. Or name columns of its sensors.csv under [columns] in a card' if gauges else ''}."
+            )
 
     def sensor_of(self, log: Log) -> str:
         """Sensor to compare with the log of a wrench: the one that its card names, or the only one."""
@@ -92,18 +118,13 @@ def read_run(run: Run | RunSeries | str | Path) -> RunSeries:
     Raises
     ------
     InputError
-        No run folder, one that is damaged, or a run without sensors and markers or with too few steps.
+        No run folder, one that is damaged, or a run with too few steps.
     """
     if isinstance(run, RunSeries):
         return run
     if isinstance(run, Run):
-        columns = {f"{n}_{a}": s for n, series in run.sensors.items()
-                   for a, s in zip(WRENCH_AXES, np.hstack([series.force, series.torque]).T, strict=True)}  # fmt: skip
-        columns |= {f"{n}_{a}": s for n, m in run.markers.items() for a, s in zip("xyz", m.position.T, strict=True)}
-        times = [*(s.time for s in run.sensors.values()), *(m.time for m in run.markers.values())]
-        time = times[0] if times else np.zeros(0)
-        name = str(run.folder or run.info["scene"]["name"])
-        return _checked(name, time, columns, run.info, [])
+        columns = {name: values for name, values in run.table().items() if name not in run.steps}
+        return _checked(str(run.folder or run.info["scene"]["name"]), run.steps["time_s"], columns, run.info, [])
     folder = Path(run)
     if not folder.is_dir() or not (folder / "run.json").is_file():
         raise InputError(no_run(folder) + (" The run comes first, then the logs." if folder.is_file() else ""))
@@ -126,12 +147,13 @@ def read_run(run: Run | RunSeries | str | Path) -> RunSeries:
         warnings.append(f"the run was {message} It is compared as far as it is written")
     elif status in EXIT_STATUS and status != "converged":
         warnings.append(f"the run is marked {status!r}: {info.get('message', '')}")
-    if "time" not in table.columns:
+    if "time_s" not in table.titles:
         raise InputError(
             f"{folder / 'sensors.csv'} has no column time_s; it is of another program or an older femsim, run again."
         )
-    columns = {c: table.numbers(c, infinite=True) for c in table.columns}  # a gap to nothing is infinite
-    return _checked(str(folder), columns.pop("time"), columns, info, warnings)
+    # a gap to nothing is infinite
+    columns = {title: table.numbers(c, infinite=True) for title, c in zip(table.titles, table.columns, strict=True)}
+    return _checked(str(folder), columns.pop("time_s"), columns, info, warnings)
 
 
 def make_run_series(
@@ -159,12 +181,12 @@ def make_run_series(
     Raises
     ------
     InputError
-        No sensor and no marker, or too few rows.
+        Too few rows.
     """
-    columns = {column.rpartition("_")[0]: values for column, values in table.items()}
+    columns = dict(table)
     return _checked(
         name,
-        columns.pop("time"),
+        columns.pop("time_s"),
         columns,
         {
             "settings": {"gravity_mps2": list(gravity)},
@@ -176,19 +198,10 @@ def make_run_series(
 
 
 def _checked(name: str, time: np.ndarray, columns: dict[str, np.ndarray], info: dict[str, Any], warnings: list[str]) -> RunSeries:
-    sensors = tuple(c[:-3] for c in columns if c.endswith("_fx") and all(f"{c[:-3]}_{a}" in columns for a in WRENCH_AXES))
-    markers = tuple(c[:-2] for c in columns if c.endswith("_x") and all(f"{c[:-2]}_{a}" in columns for a in "xyz"))
+    sensors, markers = _having(names(WRENCH), columns), _having(names(POSITION), columns)
     told = {
         sensor: str(entry.get("kind", "")) for sensor, entry in _section(info, "sensors").items() if isinstance(entry, Mapping)
     }
-    if not sensors and not markers:
-        taken = [kind for kind, declared in SENSOR_KINDS.items() if declared.is_wrench]
-        gauges = [f"{sensor} ({kind})" for sensor, kind in told.items() if kind not in (*taken, "marker")]
-        others = ", ".join(gauges or columns)
-        raise InputError(
-            f"the run {name} has {f'only {others}' if others else 'no sensor and no marker'}; a comparison takes markers, and "
-            f"sensors of the kinds {', '.join(taken)}. Add one by scene.sensor(...) and run the scene again."
-        )
     if len(time) < LEAST_SAMPLES:
         raise InputError(f"the run {name} has {len(time)} steps; at least {LEAST_SAMPLES} are needed to compare anything.")
     if not np.isfinite(time).all() or not (np.diff(time) > 0).all():
@@ -219,7 +232,15 @@ def _checked(name: str, time: np.ndarray, columns: dict[str, np.ndarray], info: 
     if len(masses) > 1:
         masses["all bodies together"] = sum(masses.values())
     kinds = {s: told.get(s, told.get(s.removesuffix("_measured"), "")) for s in sensors}
+    if not sensors and not markers:
+        kinds = told
     return RunSeries(name, time, columns, sensors, markers, pull, tuple(warnings), masses, kinds)
+
+
+def _having(ends: Sequence[str], columns: Mapping[str, np.ndarray]) -> tuple[str, ...]:
+    """Names of sensors that have a column for each of these ends."""
+    found = (column.removesuffix(f"_{ends[0]}") for column in columns if column.endswith(f"_{ends[0]}"))
+    return tuple(name for name in found if all(f"{name}_{end}" in columns for end in ends))
 
 
 def _section(info: Mapping[str, Any], name: str) -> Mapping[str, Any]:

@@ -10,6 +10,7 @@ import numpy as np
 
 from femsim.studies.comparison.agreement import Agreement
 from femsim.studies.comparison.readers import Channel
+from viz.comparison import SHOWN_UNITS
 
 __all__ = ["better_frame", "sentence"]
 
@@ -40,10 +41,10 @@ def sentence(channel: Channel, values: Agreement, lag: float, range_: float) -> 
     str
         Without a full stop.
     """
-    name, unit, factor = channel.name, *((" mm", 1e3) if channel.unit == "m" else (f" {channel.unit}", 1.0))
+    name, (factor, unit) = channel.name, SHOWN_UNITS[channel.unit]
 
     def size(value: float) -> str:
-        return f"{abs(factor * value):.3g}{unit}"
+        return f"{abs(factor * value):.3g} {unit}".removesuffix(" 1")
 
     late = f"; the log comes {1e3 * abs(lag):.3g} ms {'later' if lag > 0 else 'earlier'}" if lag and math.isfinite(lag) else ""
     if values.rmse <= AGREES * range_:
