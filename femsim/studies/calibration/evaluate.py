@@ -41,12 +41,12 @@ class Block:
 
     Attributes
     ----------
-    error : ndarray, (m, c), N, N m or m
+    error : ndarray, (m, c), unit of the channels
         Run minus log; one column per channel and trial, the channels of a trial together; 0 in gaps.
     channels : tuple of str
-        Channel of each column: fx ... tz, or MARKER.x ...
+        Channel of each column: fx ... tz, MARKER.x ..., or single columns of the run without their unit.
     kinds : tuple of str
-        force, torque or position, of each column.
+        What each column measures: force, torque, position ...
     ranges : ndarray, (c,)
         Largest range of the measured channels of the column's group.
     """
@@ -235,7 +235,10 @@ class Evaluator:
                     f"{self.path}: sensor {reading.sensor!r} is not in the scene"
                     f"{no_sensor(reading.sensor, tuple(sensors), markers)}"
                 )
-            card = card.model_copy(update={"sensor": reading.sensor})
+            try:
+                card = card.for_sensor(reading.sensor)
+            except InputError as error:
+                raise InputError(f"{self.path}: {error}") from None
         check_once([folder / log for log in reading.logs])
         return [read_log(folder / log, card, sensors=sensors, markers=markers, gravity=gravity) for log in reading.logs]
 
