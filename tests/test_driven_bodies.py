@@ -296,6 +296,24 @@ def test_the_work_of_a_motion_that_jumps_is_the_energy_that_it_gives(soft: bool,
     assert run.verdict == "good"
 
 
+@pytest.mark.parametrize("motion", [fs.Motion([0.0], [(0.1, 0.0, 0.0)]), fs.Motion([0.0, 0.004], [(0.0,) * 3, (0.1, 0.0, 0.0)])])
+@pytest.mark.parametrize("theta", [None, 0.5, 1.0])
+def test_what_starts_and_stops_within_a_step_strikes_what_it_meets(motion: fs.Motion, theta: float | None) -> None:
+    """It had moved a box by 99 mm with no force, and left it at rest there."""
+    options = {} if theta is None else {"theta": theta}
+    scene = fs.Scene("struck", dt=0.005, duration=0.02, gravity=(0.0, 0.0, 0.0), **options)
+    shape = fs.Box((0.05, 0.03, 0.02))
+    scene.drive(scene.add_rigid("ram", shape, mass=0.5), motion)
+    scene.add_rigid("box", shape, mass=0.5, position=(0.101, 0.0, 0.0))
+    scene.sensor("box", "box")
+    assert len(scene.notes) == 1 and ("is it a jump?" in scene.notes[0] or "takes it there in the first step" in scene.notes[0])
+    run = fs.simulate(scene)
+    impulse = run.sensors["box"].force[:, 0].sum() * 0.005
+    assert impulse == pytest.approx(run.steps["momentum_x_kgmps"][-1], rel=1e-6)
+    assert 0.5 * 0.099 / 0.005 * 0.999 <= impulse <= 0.5 * 0.1 / 0.005 * 1.001
+    assert run.steps["work_J"][-1] >= run.steps["kinetic_energy_J"][-1] * (1.0 - 1e-6)
+
+
 def lost(after: float) -> Callable[[float], float]:
     return lambda t: 0.1 if t < after else math.nan
 

@@ -76,6 +76,7 @@ def _path(scene: SceneContents, name: str, motion: PoseFunction) -> Command:
         scene.notes += plausible.notes_on_motion_turn(name, motion.turns)
         scene.notes += plausible.notes_on_travel(name, motion.travel, scene.largest_size)
         scene.notes += plausible.notes_on_jump(name, *motion.fastest)
+        scene.notes += plausible.notes_on_start(name, *motion(0.0))
     return scene.command(name, motion, *MOTION)
 
 

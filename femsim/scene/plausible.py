@@ -23,6 +23,8 @@ MOST_LED = 10.0
 SAME_END = 1e-5
 #: A rod is at least so many times as long as its radius.
 STOUT = 2.0
+#: How far from the start of its body a motion may begin, m or rad: rounding.
+_BESIDE = 1e-6
 #: How much faster a joint may go than it can before that is noted: rounding.
 _SLACK = 1.0 + 1e-6
 
@@ -143,6 +145,17 @@ def notes_on_jump(name: str, speed: float, start: float, end: float) -> list[str
     return [
         f"the motion of {name} goes {1e3 * speed * (end - start):.3g} mm from {start:g} to {end:g} s, at {speed:.3g} m/s: is it "
         "a jump? The energy that it passes hides what smaller faults create; give it more time"
+    ]
+
+
+def notes_on_start(name: str, moved: np.ndarray, turned: np.ndarray) -> list[str]:
+    """Note a motion that begins beside the start of its body, by a displacement, m, and a rotation vector, rad, (3,) each."""
+    way, turn = float(np.linalg.norm(moved)), float(np.linalg.norm(turned))
+    if max(way, turn) <= _BESIDE:
+        return []
+    return [
+        f"the motion of {name} begins {1e3 * way:.3g} mm and {np.degrees(turn):.3g} degrees from where the body starts, and "
+        "takes it there in the first step; let it begin at zero, or start the body there"
     ]
 
 

@@ -118,7 +118,8 @@ def prescribed_end(scene: Scene, system: System, state: State, settings: StepSet
 
     Bodies that are carried end a step with v0 + (v_hat - v0)/theta. What carries them must end it alike, and not with its mean
     velocity in the step: contact and friction would take the difference from them at the end of each step, and give it back in
-    the next.
+    the next. What starts and stops within a step ends it with its mean velocity all the same, and stops in the next: what it
+    strikes would be moved without an impulse.
 
     Parameters
     ----------
@@ -146,4 +147,6 @@ def prescribed_end(scene: Scene, system: System, state: State, settings: StepSet
     for hold in exact_holds(scene):
         motion = hold.motion or scene.motions[hold.leader]
         end[system.v_slices[hold.body].start + hold.rows] = hold.velocities(motion, t, dt).ravel()
+    struck = (np.abs(end) <= still) & (np.abs(state.v) <= still) & (np.abs(v) > still)
+    end[struck] = v[struck]
     return end if np.abs(end - v).max() > still else v
