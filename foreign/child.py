@@ -134,7 +134,7 @@ def call(
     seconds = SECONDS + SECONDS_A_MEGABYTE * size / 1e6
     request = {
         "module": function.__module__, "function": function.__qualname__, "arguments": arguments, "libraries": list(libraries),
-        "memory": TIMES_FILE * size + BYTES, "seconds": seconds,
+        "memory": TIMES_FILE * size + BYTES, "seconds": seconds, "wall": WALL,
     }  # fmt: skip
     with _helper.lock:
         try:
@@ -252,7 +252,7 @@ def _read(request: dict[str, Any], pipe: int) -> NoReturn:
     seconds = math.ceil(request["seconds"])
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
-    signal.alarm(WALL * seconds)
+    signal.alarm(request["wall"] * seconds)
     own = _address_space()
     for limit, value in (
         (resource.RLIMIT_AS, own + request["memory"]),

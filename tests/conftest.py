@@ -22,11 +22,13 @@ from femsim.base.numba_cache import folder_in_use
 from femsim.cli import execute
 
 #: Files that take long for few tests: scenes that run whole, processes that are started, kernels compiled in other folders.
-#: Of two that call the same kernels one stands far behind the other, which has compiled them by then.
+#: Of two that call the same kernels one stands far behind the other, which has compiled them by then; `wheel` and `recipes`
+#: link what `main_job` has compiled.
 LONG = (
-    "sweep_cluster", "robot_scenes", "wheel", "main_job", "recipes", "reproduce_canal", "notebooks", "cable_scenes", "names",
+    "sweep_cluster", "robot_scenes", "main_job", "wheel", "recipes", "reproduce_canal", "notebooks", "cable_scenes", "names",
     "reproduce", "driven_scenes", "docs", "bad_files", "soft_mat_folding", "fuzz", "released_beam", "compiled_ahead",
-    "reproduce_splittings", "selftest", "numba_cache", "guide", "installation", "suite", "determinism", "data", "beside",
+    "reproduce_splittings", "numba_cache", "guide", "installation", "determinism", "beside", "plots", "resume_joints", "killed",
+    "invariance", "soft_gripper", "evenness", "whole_state", "showing", "calibrate_prony", "deformable_twins",
 )  # fmt: skip
 
 folder_in_use()
@@ -52,7 +54,7 @@ def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
     draw = Figure.savefig
 
     def save(figure: Figure, path: str | Path, **options: Any) -> None:
-        if str(path).endswith(".png"):
+        if str(path).endswith((".png", ".pdf")):
             Path(path).write_bytes(b"a picture")
         else:
             draw(figure, path, **options)

@@ -16,6 +16,7 @@ import meshio
 import numpy as np
 import pytest
 from bad_files import CORPUS, size_of, write_corpus
+from killed_runs import in_child
 
 import femsim as fs
 import foreign
@@ -158,7 +159,9 @@ def test_a_reader_that_breaks_a_limit_is_stopped(how: str, words: str, monkeypat
     monkeypatch.setattr(child, "SECONDS", 1)
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     child._helper.stop()
-    with pytest.raises(foreign.Refused, match=words):
+    with monkeypatch.context() as patch, pytest.raises(foreign.Refused, match=words):
+        if how == "sleeps":
+            patch.setattr(child, "WALL", 2)
         foreign.call(_ends, 10, how=how)
     assert not (tmp_path / "written").exists() or not (tmp_path / "written").read_text()
     assert foreign.call(_ends, 10, how="well")["words"] == ["é"]  # and the next one is read
@@ -174,16 +177,21 @@ def test_a_helper_that_was_killed_is_started_again() -> None:
 
 
 def test_a_process_that_was_forked_has_a_helper_of_its_own() -> None:
-    foreign.call(_ends, 10, how="well")
-    code = (
-        "import os, foreign, test_bad_files as t; foreign.call(t._ends, 1, how='well'); a = foreign.child._helper.process.pid\n"
-    )
-    code += "p = os.fork()\nfor _ in range(20): foreign.call(t._ends, 1, how='well')\nb = foreign.child._helper.process.pid\n"
-    code += "if not p: os._exit(a == b)\nassert a == b and os.waitpid(p, 0)[1] == 0; print('good')"
-    root = Path(fs.__file__).resolve().parent.parent
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(root), str(HERE)])}
-    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=120)
-    assert done.stdout == "good\n", done.stderr
+    """Both read at the same time, and neither takes the other's answers."""
+
+    def helper_after(calls: int) -> int:
+        for _ in range(calls):
+            assert foreign.call(_ends, 10, how="well")["words"] == ["é"]
+        assert child._helper.process is not None
+        return child._helper.process.pid
+
+    ours = helper_after(1)
+    ends, begins = os.pipe()
+    pid = in_child(lambda: os.write(begins, str(helper_after(5)).encode()))
+    assert helper_after(5) == ours and os.waitpid(pid, 0)[1] == 0
+    assert int(os.read(ends, 20)) != ours
+    os.close(ends)
+    os.close(begins)
 
 
 def test_a_child_costs_a_small_mesh_little(tmp_path: Path) -> None:

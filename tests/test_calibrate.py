@@ -40,7 +40,9 @@ def inline(monkeypatch: pytest.MonkeyPatch) -> None:
 def fitted(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, fs.CalibrationResult]:
     folder = tmp_path_factory.mktemp("calibrate")
     path = write(folder, FREE + FIT + DROP)
-    return path, fs.calibrate(path, out=folder / "fit", workers=2)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(calibrate_module, "Engine", Inline)
+        return path, fs.calibrate(path, out=folder / "fit")
 
 
 # ------------------------------------------------------------------------------------------------ the whole of it

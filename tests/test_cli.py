@@ -14,7 +14,7 @@ from dataclasses import fields
 from pathlib import Path
 
 import pytest
-from command_line import Call, assert_sentence, info
+from command_line import Call, Command, assert_sentence, info
 from small_scene import FILE, scene_file
 
 import femsim as fs
@@ -236,7 +236,7 @@ def test_doctor(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_plot(folder: Path, call: Call) -> None:
-    status, out, _ = call("plot", str(folder))
+    status, out, _ = call("plot", str(folder), "--formats", "png")
     assert status == 0
     paths = [Path(line) for line in out.splitlines()]
     assert folder / "plots" / "forces.png" in paths and all(path.stat().st_size > 0 for path in paths)
@@ -351,6 +351,15 @@ def wait_until(true: Callable[[], bool]) -> None:
         time.sleep(0.02)
 
 
+def interrupted(command: Command, true: Callable[[], bool]) -> tuple[int, str]:
+    """Press Ctrl-C when something is true; exit status and what the command said on stderr."""
+    try:
+        wait_until(true)
+    finally:
+        os.kill(command.pid, signal.SIGINT)
+    return command.wait()
+
+
 def lines(path: Path) -> int:
     return path.read_text(encoding="utf-8").count("\n") if path.exists() else 0
 
@@ -367,23 +376,23 @@ def test_times_of_solvers_are_those_of_one_thread(tmp_path: Path) -> None:
     """The command says so before numpy loads its threads, which it must not do by itself."""
     environment = {name: value for name, value in ENVIRONMENT.items() if not name.endswith("_NUM_THREADS")}
     problem = ROOT / "data" / "problems" / "ball_on_floor.hdf5"
-    words = ["bench", str(problem), "--solvers", "exact", "--out", "bench", "--quiet"]
+    words = ["bench", str(problem), "--solvers", "exact", "--repeat", "1", "--out", "bench", "--quiet"]
     done = subprocess.run([*COMMAND, *words], env=environment, cwd=tmp_path, capture_output=True, check=False)
     assert done.returncode == 0, done.stderr
     assert json.loads((tmp_path / "bench" / "bench.json").read_text("utf-8"))["machine"]["threads"] == "1"
 
 
+FORKS = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs processes that fork")
+
+
+@FORKS
 def test_ctrl_c_ends_a_run_with_130_and_readable_results(tmp_path: Path) -> None:
     path = scene_file(tmp_path)
-    process = start(tmp_path, "run", path.name, "--set", "steps=1000000", "--out", "cube")
-    try:
-        wait_until(lambda: lines(tmp_path / "cube" / "steps.csv") > 3)
-        process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=60)
-    finally:
-        process.kill()
-    assert process.returncode == 130, err
-    assert "Traceback" not in err and "status             interrupted: Interrupted after step" in out
+    command = Command("run", str(path), "--set", "steps=1000000", "--out", str(tmp_path / "cube"), said=tmp_path)
+    status, err = interrupted(command, lambda: lines(tmp_path / "cube" / "steps.csv") > 3)
+    assert status == 130, err
+    assert "Traceback" not in err
+    assert "status             interrupted: Interrupted after step" in (tmp_path / "out").read_text(encoding="utf-8")
     content = info(tmp_path / "cube")
     steps = content["health"]["steps"]
     assert content["status"] == "interrupted" and steps >= 3
@@ -394,17 +403,12 @@ def test_ctrl_c_ends_a_run_with_130_and_readable_results(tmp_path: Path) -> None
         assert fs.read_part(files["cube"]).n_points == 27
 
 
+@FORKS
 def test_ctrl_c_while_the_scene_is_built(tmp_path: Path) -> None:
-    sleep = "    import pathlib, time\n    pathlib.Path('ready').touch()\n    time.sleep(60)\n    scene = "
+    sleep = "    import pathlib, time\n    pathlib.Path(__file__).with_name('ready').touch()\n    time.sleep(60)\n    scene = "
     path = scene_file(tmp_path, FILE.replace("    scene = ", sleep))
-    process = start(tmp_path, "run", path.name)
-    try:
-        wait_until((tmp_path / "ready").exists)
-        process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=60)
-    finally:
-        process.kill()
-    assert (process.returncode, out, err) == (130, "", "femsim: interrupted.\n")
+    ended = interrupted(Command("run", str(path), said=tmp_path), (tmp_path / "ready").exists)
+    assert (*ended, (tmp_path / "out").read_text(encoding="utf-8")) == (130, "femsim: interrupted.\n", "")
 
 
 def test_a_reader_that_has_enough_is_no_error(tmp_path: Path) -> None:
@@ -436,7 +440,7 @@ def test_names_of_files_are_read_also_where_python_keeps_a_c_locale(tmp_path: Pa
     scene_file(tmp_path).rename(tmp_path / "w\u00fcrfel.py")
     environment = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
     run = ["run", "w\u00fcrfel.py", "--set", "steps=1", "--out", "\u00fcbung"]
-    for words, status in ((["describe", "w\u00fcrfel.py"], 0), (run, 0), (["describe", "\u00e4rm.py"], 2)):
+    for words, status in ((run, 0), (["describe", "\u00e4rm.py"], 2)):
         done = subprocess.run([*COMMAND, *words], env=environment, cwd=tmp_path, capture_output=True, check=False)
         said = done.stdout.decode() + done.stderr.decode()
         assert done.returncode == status and "Traceback" not in said, said

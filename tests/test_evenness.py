@@ -73,8 +73,8 @@ def test_a_swing_that_the_step_follows_is_hardly_damped(name: str) -> None:
 
 @pytest.mark.parametrize("law", ["corotational", "stable_neo_hookean"])
 def test_a_bar_that_is_let_go_keeps_its_energy_by_default(law: Any) -> None:
-    """Nearly incompressible, quadratic, clamped, half a second: 13.6 mm, energy within 1 % of the drop, never above its start."""
-    scene = fs.Scene("released", dt=0.005, duration=0.5)
+    """Nearly incompressible, quadratic, clamped, down and up: 13.6 mm, energy within 1 % of the drop, never above its start."""
+    scene = fs.Scene("released", dt=0.005, duration=0.3)
     mesh = fs.box_tets((0.1, 0.03, 0.03), (6, 2, 2))
     rubber = fs.Elastic(263824.0, 0.499, 1070.0, name="rubber")
     scene.add_soft("bar", mesh, rubber, law=law, element="quadratic", fixed=lambda x: x[:, 0] > 0.0499)

@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from command_line import Command
 from small_scene import FILE, scene_file
 
 import femsim as fs
@@ -33,61 +34,6 @@ def _compiled(tmp_path_factory: pytest.TempPathFactory) -> None:
     folder = tmp_path_factory.mktemp("warm")
     scene = fs.load_scene(scene_file(folder))
     fs.simulate(scene, out=folder / "run", fields=("all",))
-
-
-class Command:
-    """A command in a process of its own.
-
-    Parameters
-    ----------
-    words : str
-        Its words.
-    out : int or str, optional
-        File or descriptor of its standard output; "closed" closes it.
-    before : callable, optional
-        What the process does first.
-    """
-
-    def __init__(self, *words: str, out: str = "", before: Callable[[], object] = lambda: None, said: Path) -> None:
-        self.said = said
-        sys.stdout.flush()
-        self.pid = os.fork()
-        if self.pid == 0:
-            status = 99
-            try:
-                self._streams(out)
-                before()
-                status = execute(list(words))
-            except BaseException as error:
-                os.write(2, f"Traceback: {type(error).__name__}: {error}".encode())
-            finally:
-                os._exit(status)
-
-    def _streams(self, out: str) -> None:
-        with (self.said / "err").open("wb") as err:
-            os.dup2(err.fileno(), 2)
-        sys.stderr = os.fdopen(os.dup(2), "w", encoding="utf-8", buffering=1)
-        if out == "closed":
-            os.close(1)
-            sys.stdout = None  # type: ignore[assignment]  # as Python does it
-            return
-        handle = os.open(out or self.said / "out", os.O_WRONLY | os.O_CREAT)
-        os.dup2(handle, 1)
-        sys.stdout = os.fdopen(1, "w", encoding="utf-8")
-
-    def wait(self) -> tuple[int, str]:
-        """Wait for its end: exit status (minus the signal that killed it), and what it said on stderr."""
-        end = time.monotonic() + 120.0
-        while True:
-            pid, status = os.waitpid(self.pid, os.WNOHANG)
-            if pid:
-                break
-            if time.monotonic() > end:
-                os.kill(self.pid, signal.SIGKILL)
-                os.waitpid(self.pid, 0)
-                raise AssertionError("the command does not end")
-            time.sleep(0.01)
-        return os.waitstatus_to_exitcode(status), (self.said / "err").read_text(encoding="utf-8")
 
 
 @pytest.fixture

@@ -288,6 +288,7 @@ def test_joint_of_a_finger() -> None:
     np.testing.assert_allclose(right[45, 3:], balance[0], atol=1e-7)
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_tables_and_api(tmp_path: Path) -> None:
     run = fs.simulate(pile(gap={"on": "box", "kind": "gap", "partner": "base"}, top={"on": "top"},
                            area={"on": "top", "kind": "area"}), duration=0.12, out=tmp_path / "run")  # fmt: skip

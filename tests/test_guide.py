@@ -16,15 +16,20 @@ GUIDE = Path(__file__).resolve().parent.parent / "docs" / "guide"
 pytestmark = pytest.mark.skipif(not GUIDE.is_dir(), reason="the docs are not here (they come with the repository)")
 
 
-@pytest.fixture
-def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with the scenes of the pages."""
-    monkeypatch.chdir(tmp_path)
+def scenes(folder: Path) -> Path:
+    """Write the scenes of the pages into a folder, and return it."""
     for page, name in (("own_gripper.md", "my_gripper.py"), ("own_cable.md", "my_cable.py")):
         (code,) = re.findall(r"```python\n(.*?)```", (GUIDE / page).read_text(encoding="utf-8"), flags=re.S)
         assert f"`{name}`" in (GUIDE / page).read_text(encoding="utf-8")
-        (tmp_path / name).write_text(code, encoding="utf-8")
-    return tmp_path
+        (folder / name).write_text(code, encoding="utf-8")
+    return folder
+
+
+@pytest.fixture
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The current folder, with the scenes of the pages."""
+    monkeypatch.chdir(tmp_path)
+    return scenes(tmp_path)
 
 
 def finger() -> fs.TetMesh:
@@ -52,9 +57,14 @@ def test_two_fingers_from_a_file_grip_the_box(kind: str, unit: str, files: Path)
     assert run.markers["box"].position[-1, 2] > run.markers["box"].position[0, 2] + 1e-4  # lifted
 
 
-def test_a_cable_without_slack_is_stretched_between_wall_clip_and_robot(files: Path) -> None:
+@pytest.fixture(scope="module")
+def without_slack(tmp_path_factory: pytest.TempPathFactory) -> fs.Run:
+    return fs.simulate(fs.load_scene(scenes(tmp_path_factory.mktemp("cable")) / "my_cable.py"), duration=0.85)
+
+
+def test_a_cable_without_slack_is_stretched_between_wall_clip_and_robot(without_slack: fs.Run) -> None:
     """The robot's pull is that of a straight spring from the wall to the bar of the second clip and to the lifted connector."""
-    run = fs.simulate(fs.load_scene(files / "my_cable.py"), duration=0.85)
+    run = without_slack
     assert run.status == "converged"
     stretched = 0.22 + np.hypot(0.14, 0.05 - 0.0012)  # m; the cable is 1.2 mm higher than it began when it leans on the bar
     pull = 1e7 * np.pi * 0.003**2 * (stretched / 0.36 - 1.0)  # N, E A times strain
@@ -66,9 +76,7 @@ def test_a_cable_without_slack_is_stretched_between_wall_clip_and_robot(files: P
     assert not run.sensors["first_clip"].force[:, 1:].any()  # the cable lies free in the first clip
 
 
-def test_slack_takes_the_pull_off_the_robot(files: Path) -> None:
-    pulls = [
-        np.linalg.norm(fs.simulate(fs.load_scene(files / "my_cable.py", slack=slack), duration=0.85).sensors["robot"].force[-1])
-        for slack in (0.0, 0.04)
-    ]
+def test_slack_takes_the_pull_off_the_robot(files: Path, without_slack: fs.Run) -> None:
+    slack = fs.simulate(fs.load_scene(files / "my_cable.py", slack=0.04), duration=0.85)
+    pulls = [np.linalg.norm(run.sensors["robot"].force[-1]) for run in (without_slack, slack)]
     assert pulls[1] < 0.05 * pulls[0]

@@ -216,7 +216,7 @@ def test_a_killed_run_says_so_everywhere(cube: Path, tmp_path: Path, call: Calla
     card = tmp_path / "card.toml"
     card.write_text("[time]\noffset = 0.0\n")
     words = f"killed at step 25 of 40: process {json.loads((folder / 'run.json').read_text())['process']['pid']} on "
-    for command in (["plot"], ["report", "--stills", "0"]):
+    for command in (["plot", "--formats", "svg"], ["report", "--stills", "0"]):
         status, _, err = call(command[0], str(folder), *command[1:])
         assert status == 0 and words in err and "is gone; femsim resume goes on with it" in err, err
     assert words in (folder / "report.html").read_text() and ">killed<" in (folder / "report.html").read_text()

@@ -37,13 +37,11 @@ def test_a_mutant_that_nothing_notices_survives(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(mutants, "_COPIED", ("ours.py", "tests"))
     wrong = Mutant("physics", "twice is thrice", "ours.py", "2 * x", "3 * x", "test_ours.py")
     unseen = Mutant("physics", "thrice is twice", "ours.py", "3 * x", "2 * x", "test_ours.py")
-    report = tmp_path / "report.md"
-    found = mutants.try_all((wrong, unseen), tmp_path / "tree", report)
+    report, kept = tmp_path / "report.md", tmp_path / "kept.json"
+    found = mutants.try_all((wrong, unseen), tmp_path / "tree", report, kept)
     assert [one.ended for one in found] == ["killed", "survived"]
     assert found[0].noticed == "test_ours.py::test_twice" and "**1 of 2 are killed.**" in report.read_text()
     assert (tmp_path / "tree" / "code" / "ours.py").read_text() == (root / "ours.py").read_text()
-    kept = tmp_path / "kept.json"
-    mutants.try_all((wrong, unseen), tmp_path / "tree", None, kept)
     again = mutants.try_all((wrong, unseen), tmp_path / "tree", None, kept)
     assert [one.ended for one in again] == ["killed", "survived"] and list(mutants.killed_before(kept)) == [wrong]
     missing = Mutant("physics", "none", "ours.py", "5 * x", "", "test_ours.py")

@@ -18,16 +18,25 @@ from femsim.base.place import ROOT
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs processes that fork")
 
-#: What the child does with each line of words; `view` and `play` serve until Ctrl-C, `reproduce` would repeat a paper.
+#: What the child does with each line of words; `view` and `play` serve until Ctrl-C, `reproduce` would repeat a paper. Of the
+#: three commands that run cases `sensitivity` starts a cluster.
 CHILD = """
-import os, signal, sys, threading
+import builtins, os, signal, sys, threading
+from inline_engine import Inline
 from femsim.cli import execute
 from femsim.cli.base import app
+from femsim.studies.calibration import calibrate
+from femsim.studies.sweeps import sweep
+say, engine = print, sweep.Engine
+def say_and_end(*words, **options):
+    say(*words, **options)
+    if "Ctrl-C ends it" in str(words):
+        threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+builtins.print, calibrate.Engine = say_and_end, Inline
 if {known}:
     print("COMMANDS", *sorted(name for name in app if not name.startswith("-")))
 for words, wanted in {commands!r}:
-    if words[0] in ("view", "play"):
-        threading.Timer(4.0, os.kill, (os.getpid(), signal.SIGINT)).start()
+    sweep.Engine = Inline if words[0] == "sweep" else engine
     status = execute(words)
     if status != wanted:
         sys.exit(f"{{words}} gave {{status}}, not {{wanted}}")
@@ -39,10 +48,14 @@ def in_c_locale(commands: list[tuple[list[str], int]], folder: Path, *, known: b
     environment = {
         key: value for key, value in os.environ.items() if not key.startswith(("LC_", "LANG", "PYTHONUTF8", "PYTHONIO"))
     }
-    environment |= {"LC_ALL": "C", "PYTHONPATH": str(ROOT), "PYTHONCOERCECLOCALE": "0"}
+    environment |= {
+        "LC_ALL": "C",
+        "PYTHONPATH": os.pathsep.join([str(ROOT), str(Path(__file__).parent)]),
+        "PYTHONCOERCECLOCALE": "0",
+    }
     done = subprocess.run(
         [sys.executable, "-c", CHILD.format(commands=commands, known=known)], env=environment, capture_output=True, cwd=folder,
-        check=False,
+        check=False, timeout=600,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr.decode(errors="replace")[-3000:] + done.stdout.decode(errors="replace")[-1000:]
     return done.stdout.decode(errors="replace")

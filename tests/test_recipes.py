@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from shared_kernels import link_kernels
 
 import femsim as fs
 
@@ -235,45 +236,59 @@ def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-def femsim(clone: Path, *commands: str, folder: Path) -> list[str]:
-    """Run commands of the copy, in one process; the output of each."""
+@pytest.fixture(scope="module")
+def environment(clone: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """The copy comes first, with our kernels but for those that the shape changes."""
+    cache = tmp_path_factory.mktemp("kernels")
+    link_kernels(cache, clone)
+    return os.environ | {"PYTHONPATH": str(clone), "NUMBA_CACHE_DIR": str(cache)}
+
+
+@pytest.fixture(scope="module")
+def said(environment: dict[str, str], folder: Path) -> list[str]:
+    """What commands of the copy print, in one process and a folder of its own: a text each."""
+    commands = (
+        "solvers", "materials", "scenes", "describe resting_ball", "greet you",
+        "run resting_ball --solver jacobi --out run --quiet",
+    )  # fmt: skip
     code = (
         "import sys\nfrom femsim.cli import execute\n"
         "for words in sys.argv[1:]:\n    assert execute(words.split()) == 0, words\n    print(end='\\f', flush=True)"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code, *commands], cwd=folder, env=os.environ | {"PYTHONPATH": str(clone)}, capture_output=True,
-        text=True, timeout=300,
-    )  # fmt: skip
+    command = [sys.executable, "-c", code, *commands]
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     return done.stdout.split("\f")[:-1]
 
 
-def test_each_is_listed_at_once(clone: Path, tmp_path: Path) -> None:
-    solvers, materials, scenes, scene, greeting = femsim(
-        clone, "solvers", "materials", "scenes", "describe resting_ball", "greet you", folder=tmp_path
-    )
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("used")
+
+
+def test_each_is_listed_at_once(said: list[str]) -> None:
+    solvers, materials, scenes, scene, greeting, _ = said
     assert "Jacobi: projected Jacobi iteration on W" in solvers and "test_foam" in materials and "resting_ball" in scenes
     assert "mass" in scene and greeting == "hello you\n"
 
 
-def test_the_scene_runs_with_the_new_solver_on_the_new_shape(clone: Path, tmp_path: Path) -> None:
+@pytest.mark.usefixtures("said")
+def test_the_scene_runs_with_the_new_solver_on_the_new_shape(folder: Path) -> None:
     """The ball of 0.5 kg presses on the post with 4.905 N against x, at 0 mm."""
-    femsim(clone, "run resting_ball --solver jacobi --out run --quiet", folder=tmp_path)
-    table = np.genfromtxt(tmp_path / "run/sensors.csv", delimiter=",", names=True)
+    table = np.genfromtxt(folder / "run/sensors.csv", delimiter=",", names=True)
     assert table["post_fx_N"][-1] == pytest.approx(-0.5 * 9.81, rel=1e-4)
-    steps = np.genfromtxt(tmp_path / "run/steps.csv", delimiter=",", names=True)
+    steps = np.genfromtxt(folder / "run/steps.csv", delimiter=",", names=True)
     assert steps["converged"].all() and steps["max_penetration_m"].max() < 1e-6
-    assert "post" in (tmp_path / "run/frames.pvd").read_text()
+    assert "post" in (folder / "run/frames.pvd").read_text()
 
 
-def test_the_distance_of_the_shape_is_exact(clone: Path, tmp_path: Path) -> None:
+def test_the_distance_of_the_shape_is_exact(environment: dict[str, str], tmp_path: Path) -> None:
     code = (
         "import numpy as np, femsim; from contact.shapes import Post, signed_distance\n"
         "x = np.random.default_rng(0).uniform(-0.1, 0.1, (50, 3)); d, n = signed_distance(Post(0.02), x)[:2]\n"
         "length = np.hypot(x[:, 0], x[:, 1]); assert np.abs(d - (length - 0.02)).max() < 1e-15\n"
         "assert np.abs(n - np.column_stack([x[:, :2] / length[:, None], 0 * d])).max() < 1e-12"
     )
-    env = os.environ | {"PYTHONPATH": str(clone)}
-    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=120)
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr

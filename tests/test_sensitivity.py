@@ -61,10 +61,15 @@ def design(count: int, dimension: int, seed: int = 0) -> np.ndarray:
     return unit.reshape(count, dimension + 2, dimension)
 
 
+def run_here(patch: pytest.MonkeyPatch) -> None:
+    """Run cases in this process."""
+    patch.setattr(sweep_module, "Engine", Inline)
+    patch.setattr(CaseProcess, "run", lambda self, job: run_case(job))
+
+
 @pytest.fixture
 def inline(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sweep_module, "Engine", Inline)
-    monkeypatch.setattr(CaseProcess, "run", lambda self, job: run_case(job))
+    run_here(monkeypatch)
 
 
 # ------------------------------------------------------------------------------------------------ numbers
@@ -127,7 +132,9 @@ def test_a_metric_that_does_not_vary_has_no_indices() -> None:
 def studied(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, fs.SensitivityResult]:
     folder = tmp_path_factory.mktemp("sensitivity")
     path = write(folder, AXES + DESIGN + METRICS)
-    return path, fs.sensitivity(path, out=folder / "study", workers=1)
+    with pytest.MonkeyPatch.context() as patch:
+        run_here(patch)
+        return path, fs.sensitivity(path, out=folder / "study")
 
 
 def test_a_study_finds_what_the_weight_depends_on(studied: tuple[Path, fs.SensitivityResult]) -> None:

@@ -64,6 +64,7 @@ def test_scene_and_run_show_themselves_in_a_notebook(run: fs.Run) -> None:
     assert card("a & b", ("x",), [("<y>",)], ["z"]).count("&") == 3
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_run_is_plotted_without_a_folder_too(run: fs.Run, tmp_path: Path) -> None:
     shown = fs.simulate(scene()).plot(sensors=["below"], axes=["fz"])
     assert shown._repr_html_().count("<img") == 1 and 'alt="forces"' in shown._repr_html_()

@@ -441,7 +441,7 @@ def test_numbers_that_are_none_end_as_failed(tmp_path: Path) -> None:
 
 
 def test_failed_at_the_first_step_has_empty_tables() -> None:
-    run = fs.simulate(cube_scene(load=lambda t: (1e307, 0.0, 0.0)))
+    run = fs.simulate(cube_scene(load=lambda t: (1e307, 0.0, 0.0)), max_halvings=0)
     assert run.status == "failed" and run.steps["step"].shape == (0,) and run.sensors["floor"].force.shape == (0, 3)
     health, status = run.summary().splitlines()
     assert status == f"status             failed: {run.message}"

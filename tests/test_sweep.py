@@ -492,12 +492,13 @@ def test_a_window_outside_the_run_is_said_before_anything_runs(tmp_path: Path, c
     assert not (tmp_path / "out").exists()
 
 
-def test_where_only_some_cases_are_too_short_they_say_so(tmp_path: Path, call: Any) -> None:
+def test_where_only_some_cases_are_too_short_they_say_so(tmp_path: Path, call: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """The duration is a parameter here: the first case misses the window, the second does not."""
+    monkeypatch.setattr(sweep_module, "Engine", Inline)
     timed = ODD.replace("duration=0.03", "duration=0.01 * n")
     text = 'parameters.n = {values = [1, 3]}\nmetrics.late = "max(time_s, 0.015, 0.03)"\n'
     path = write(tmp_path, text, scene=timed)
-    status, out, error = call("sweep", str(path), "--workers", "1", "--out", str(tmp_path / "out"))
+    status, out, error = call("sweep", str(path), "--out", str(tmp_path / "out"))
     assert status == 0 and "2 of 2 cases are finished, 1 have no number of metric late (column message)" in out, error
     table = pandas.read_parquet(tmp_path / "out" / "results.parquet")
     assert "Metric late has no number: no step ends in its window" in table["message"][0] and table["late"][1] == pytest.approx(

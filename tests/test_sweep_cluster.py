@@ -158,9 +158,14 @@ def workers_of(pid: int) -> set[psutil.Process]:
     }
 
 
-def test_rows_that_are_lost_with_their_worker_are_asked_for_again(tmp_path: Path) -> None:
-    """It ended all cases, and is killed before the client has read more than the first row."""
-    out, seen = tmp_path / "out", []
+@pytest.fixture(scope="module")
+def lost_and_run_again(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, femsim.SweepResult, list[str]]:
+    """A sweep of one worker, which ended all cases and was killed before the client had read more than the first row: its
+    folder, what it returned, and the cases whose rows were read.
+    """
+    folder = tmp_path_factory.mktemp("one_worker")
+    out = folder / "out"
+    seen: list[str] = []
 
     def on_row(row: dict[str, Any]) -> None:
         if not seen:
@@ -170,7 +175,13 @@ def test_rows_that_are_lost_with_their_worker_are_asked_for_again(tmp_path: Path
             until(lambda: set(workers_of(os.getpid())) - {victim})
         seen.append(row["id"])
 
-    result = femsim.sweep(sweep_file(tmp_path, 0.0), out=out, workers=1, on_row=on_row)
+    return out, femsim.sweep(sweep_file(folder, 0.0), out=out, workers=1, on_row=on_row), seen
+
+
+def test_rows_that_are_lost_with_their_worker_are_asked_for_again(
+    lost_and_run_again: tuple[Path, femsim.SweepResult, list[str]],
+) -> None:
+    out, result, seen = lost_and_run_again
     assert result.status == "converged" and is_complete(out) and len(set(seen)) == COUNT, table(out)["message"].to_list()
 
 
@@ -194,39 +205,39 @@ def test_a_client_that_is_killed_interrupted_or_asked_to_end_loses_nothing(
     """Resumed after each: by 9, by Ctrl-C, and by signals that reach it alone, as from a batch system, or its whole group, as
     from a terminal that hangs up.
     """
-    count, out = 14, tmp_path / "out"
+    count, out = 12, tmp_path / "out"
     file = sweep_file(tmp_path, 0.4, count)
-    client = started(*femsim_sweep(str(file), "--out", str(out), "--quiet", "--workers", "2"))
+    client = started(*femsim_sweep(str(file), "--out", str(out), "--quiet", "--workers", "1"))
     until(lambda: len(finished(out)) >= 3, client)
     family = psutil.Process(client.pid).children(recursive=True)
     client.send_signal(signal.SIGKILL)
     client.wait()
     until(lambda: not any(p.is_running() and p.status() != psutil.STATUS_ZOMBIE for p in family))  # nobody is left behind
     assert 3 <= len(finished(out)) < count
-    for name, send in (("SIGINT", os.killpg), ("SIGTERM", os.kill), ("SIGHUP", os.killpg)):
+    for number, send in ((signal.SIGINT, os.killpg), (signal.SIGTERM, os.kill), (signal.SIGHUP, os.killpg)):
         before = times_of(out)
         client = started(*femsim_sweep(str(file), "--out", str(out), "--resume", "--workers", "1"), stderr=subprocess.STDOUT)
         until(lambda known=before: times_of(out).items() > known.items(), client)
-        send(client.pid, getattr(signal, name))
+        send(client.pid, number)
         text = client.communicate(timeout=PATIENCE)[0].decode()
         assert client.returncode == 130 and "interrupted: Interrupted." in text and "--resume runs the others" in text, text
         assert "Traceback" not in text and set(table(out)["status"]) == {"converged", "not run"}
         assert before.items() < times_of(out).items()  # what had ended was not run again
     before, begun = times_of(out), len(runs_of(tmp_path))
-    assert wait_for_end(started(*femsim_sweep(str(file), "--out", str(out), "--quiet", "--resume", "--workers", "2"))) == 0
+    assert wait_for_end(started(*femsim_sweep(str(file), "--out", str(out), "--quiet", "--resume", "--workers", "1"))) == 0
     assert is_complete(out, count) and before.items() < times_of(out).items()
     # built to see its columns, the first steps, twice, and what was missing
     assert len(runs_of(tmp_path)) == begun + 3 + count - len(before)
 
 
 def test_a_calibration_killed_again_and_again_goes_on(tmp_path: Path, started: Callable[..., subprocess.Popen[bytes]]) -> None:
-    """By 9, TERM and INT, one after the other: it ends as one that was never stopped, and no case runs twice."""
+    """By 9 and by Ctrl-C: it ends as one that was never stopped, and no case runs twice."""
     file, out = write(tmp_path, FREE + FIT), tmp_path / "cut"
     whole = femsim.calibrate(file, out=tmp_path / "whole", workers=1)
-    words = ("-c", "from femsim.cli import main; main()", "calibrate", str(file), "--quiet", "--out", str(out), "--workers")
+    words = ("-c", "from femsim.cli import main; main()", "calibrate", str(file), "--quiet", "--out", str(out), "--workers", "1")
     before: dict[str, int] = {}
-    for name in ("SIGKILL", "SIGTERM", "SIGINT"):
-        client = started(*words, *(["1", "--resume"] if before else ["2"]), stderr=subprocess.STDOUT)
+    for name in ("SIGKILL", "SIGINT"):
+        client = started(*words, *(["--resume"] if before else []), stderr=subprocess.STDOUT)
         known = len(before) + 3
         until(lambda least=known: len(finished(out)) >= least, client)
         client.send_signal(getattr(signal, name))
@@ -237,7 +248,7 @@ def test_a_calibration_killed_again_and_again_goes_on(tmp_path: Path, started: C
         now = times_of(out)
         assert before.items() <= now.items()
         before = now
-    assert wait_for_end(started(*words, "2", "--resume")) == 0
+    assert wait_for_end(started(*words, "--resume")) == 0
     assert before.items() <= times_of(out).items()
     found = json.loads((out / "calibration.json").read_text())["parameters"]
     assert {name: one["value"] for name, one in found.items()} == whole.values and finished(out) == finished(tmp_path / "whole")
@@ -248,7 +259,7 @@ def test_a_killed_scheduler_is_said_and_the_sweep_resumed(
 ) -> None:
     """Also the same sweep on a scheduler and workers that were started separately, and on one that does not answer."""
     out, file = tmp_path / "out", sweep_file(tmp_path, 0.4)
-    address, (scheduler, *_) = cluster(started, 2)
+    address, (scheduler, *_) = cluster(started, 1)
     client = started(*femsim_sweep(str(file), "--out", str(out), "--scheduler", address))
     until(lambda: len(finished(out)) >= 3, client)
     scheduler.kill()
@@ -263,17 +274,17 @@ def test_a_killed_scheduler_is_said_and_the_sweep_resumed(
     assert is_complete(out)
 
 
-def test_results_do_not_depend_on_the_number_of_workers(tmp_path: Path, call: Any) -> None:
-    file = sweep_file(tmp_path, 0.0)
-    for workers in "12":
-        assert call("sweep", str(file), "--out", str(tmp_path / workers), "--quiet", "--workers", workers)[0] == 0
-    one, two = (table(tmp_path / workers) for workers in "12")
-    assert one["worker"].nunique() == 1
+def test_results_do_not_depend_on_the_number_of_workers(
+    lost_and_run_again: tuple[Path, femsim.SweepResult, list[str]], tmp_path: Path, call: Any
+) -> None:
+    outs = lost_and_run_again[0], tmp_path / "out"
+    assert call("sweep", str(sweep_file(tmp_path, 0.0)), "--out", str(outs[1]), "--quiet", "--workers", "2")[0] == 0
+    one, two = map(table, outs)
     exact = ["case", "id", "k", "wait", "top", "end", "status", "steps_done", "mean_iterations", "largest_dynamics_residual"]
     pandas.testing.assert_frame_equal(one[exact], two[exact], check_exact=True)
     assert one["top"].nunique() == COUNT
     for id_ in one["id"]:
-        series = [pandas.read_csv(tmp_path / workers / "cases" / id_ / "series.csv") for workers in "12"]
+        series = [pandas.read_csv(out / "cases" / id_ / "series.csv") for out in outs]
         times = [name for name in series[0] if name.startswith("ms_")]
         pandas.testing.assert_frame_equal(*(table.drop(columns=times) for table in series), check_exact=True)
 
@@ -289,7 +300,7 @@ def test_a_scheduler_that_does_not_answer(tmp_path: Path, call: Any, monkeypatch
 def test_a_script_needs_no_guard_and_is_run_once(tmp_path: Path) -> None:
     """Multiprocessing would run it again in each worker, and again in those that replace lost ones."""
     sweep_file(tmp_path, wait=0.0, count=2)
-    script = "import os, femsim as fs\nopen('log', 'a').write('run ')\nprint(fs.sweep('s.toml', out='o', workers=2))\n"
+    script = "import os, femsim as fs\nopen('log', 'a').write('run ')\nprint(fs.sweep('s.toml', out='o', workers=1))\n"
     (tmp_path / "script.py").write_text(
         script + "import multiprocessing.spawn as s; print('init_main_from_path' in s.get_preparation_data(''))"
     )

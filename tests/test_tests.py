@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -57,6 +58,16 @@ def private(name: str) -> bool:
     return name.startswith("_") and not name.startswith("__") and name not in PUBLIC
 
 
+@cache
+def tree_of(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+@cache
+def stored_in(owner: str) -> frozenset[str]:
+    return frozenset(stored(tree_of(ROOT / owner)))
+
+
 def stored(tree: ast.Module) -> set[str]:
     """Names that a module defines: attributes of its classes and variables that it assigns, functions and classes."""
     attributes = [n for n in ast.walk(tree) if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Store)]
@@ -89,13 +100,13 @@ def private_reads(tree: ast.Module, owners: Sequence[str] = ()) -> set[str]:
             read |= {alias.name: node.lineno for alias in node.names if private(alias.name)}
     allowed = stored(tree)
     for owner in owners:
-        allowed |= stored(ast.parse((ROOT / owner).read_text(encoding="utf-8")))
+        allowed |= stored_in(owner)
     return {f"line {line} reads {name}" for name, line in read.items() if name not in allowed}
 
 
 @pytest.mark.parametrize("path", sorted(TESTS.glob("*.py")), ids=lambda path: path.stem)
 def test_it_stands_alone(path: Path) -> None:
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    tree = tree_of(path)
     assert not imported_tests(tree) and not private_reads(tree, OWNERS.get(path.stem, ()))
 
 
@@ -131,7 +142,7 @@ def test_private_reads_are_seen() -> None:
 def test_owners_are_tests_that_need_it() -> None:
     """No test keeps a right to private names that it does not use."""
     for stem, owners in OWNERS.items():
-        tree = ast.parse((TESTS / f"{stem}.py").read_text(encoding="utf-8"))
+        tree = tree_of(TESTS / f"{stem}.py")
         for owner in owners:
             assert private_reads(tree, [one for one in owners if one != owner]), f"{stem} reads nothing private of {owner}"
 
