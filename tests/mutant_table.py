@@ -844,4 +844,29 @@ MUTANTS = (
         "phi[held & (phi[:, 0] > -_ROUNDED * speeds), 0] = 0.0", "pass",
         "test_joints.py::test_loops_that_cannot_move_converge",
     ),
+    Mutant(
+        "sensors", "driven bodies exert what the first linearisation says", "femsim/step/newton.py",
+        "system.lead(last.solution.v)", "pass",
+        "test_driven_bodies.py",
+    ),
+    Mutant(
+        "sensors", "who drives a robot bears what calms its joints backwards", "femsim/model/bodies/tree.py",
+        "forces.drive[3:6] +=", "forces.drive[3:6] -=",
+        "test_driven_bodies.py",
+    ),
+    Mutant(
+        "energies", "a motion that jumps works with the velocity of the step", "femsim/step/end_velocity.py",
+        "0.5 * (old.v + end.v) - given.v, 0.0)", "0.0, 0.0)",
+        "test_driven_bodies.py",
+    ),
+    Mutant(
+        "physics", "what starts and stops within a step strikes nothing", "femsim/step/prescribed.py",
+        "end[struck] = v[struck]", "pass",
+        "test_driven_bodies.py",
+    ),
+    Mutant(
+        "sensors", "single columns of a log keep their sign", "femsim/studies/comparison/readers.py",
+        "* (sign * factor))", "* factor)",
+        "test_compare_columns.py",
+    ),
 )  # fmt: skip
