@@ -25,6 +25,8 @@ TET_SUFFIXES = (".vtu", ".vtk", ".msh", ".mesh", ".inp")
 SURFACE_SUFFIXES = (".stl", ".obj", ".ply", ".vtk", ".vtu", ".dae")
 FARTHEST, SMALLEST = 1e6, 1e-9
 """Coordinates beyond the first and bodies smaller than the second, m, are refused."""
+#: What reads them, imported before a reader has its limits: trimesh alone takes more memory than a small file may.
+_LIBRARIES = {".dae": ["collada"], ".obj": ["meshio", "trimesh"]}
 
 
 class _File(NamedTuple):
@@ -160,7 +162,7 @@ def _read(path: Path, suffixes: tuple[str, ...], kinds: list[str]) -> _File:
             found = foreign.call(
                 read_mesh,
                 full.stat().st_size,
-                libraries=["collada" if path.suffix.lower() == ".dae" else "meshio"],
+                libraries=_LIBRARIES.get(path.suffix.lower(), ["meshio"]),
                 path=str(full),
                 kinds=kinds,
             )

@@ -167,6 +167,17 @@ def test_a_reader_that_breaks_a_limit_is_stopped(how: str, words: str, monkeypat
     assert foreign.call(_ends, 10, how="well")["words"] == ["é"]  # and the next one is read
 
 
+def test_the_first_obj_file_of_a_process_is_read(tmp_path: Path) -> None:
+    """It was refused where texture has numbers of its own: the library that reads it took what so small a file may take."""
+    pytest.importorskip("trimesh", reason="the extra mesh is not installed")
+    box = fs.box_tets((0.1, 0.1, 0.1), 1).surface()
+    corners = [" ".join(f"{corner + 1}/{k % 3 + 1}" for k, corner in enumerate(t)) for t in box.triangles]
+    lines = [f"v {x} {y} {z}" for x, y, z in box.points] + ["vt 0 0", "vt 1 0", "vt 0 1"] + [f"f {words}" for words in corners]
+    (tmp_path / "box.obj").write_text("\n".join(lines))
+    child._helper.stop()
+    assert len(fs.load_surface(tmp_path / "box.obj").triangles) == len(box.triangles)
+
+
 def test_a_helper_that_was_killed_is_started_again() -> None:
     foreign.call(_ends, 10, how="well")
     process = child._helper.process
