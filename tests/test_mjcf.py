@@ -207,6 +207,72 @@ def test_masks_and_pairs_say_who_has_contact(tmp_path: Path) -> None:
             of(masks, section)
 
 
+def with_head(head: str, joint: str = "", after: str = "") -> str:
+    """A base with a joint "j" and a joint "k" that hangs on it; something in front, in "j", and behind."""
+    second = '<body name="c"><joint name="k" axis="0 1 0"/><geom size="0.1"/></body>'
+    body = f'<geom size="0.1"/><body name="b"><joint name="j" {joint}/><geom size="0.1"/>{second}</body>'
+    return one_body(body, head).replace("</mujoco>", after + "</mujoco>")
+
+
+def test_sections_of_defaults_add_up(tmp_path: Path) -> None:
+    """The second one had erased the first."""
+    head = '<default><joint damping="0.5"/></default><default><geom density="500"/><default class="s"><joint armature="2"/>'
+    robot = fs.load_robot(written(tmp_path, with_head(head + "</default></default>", 'class="s"')))
+    joints = {joint.name: joint for joint in robot.joints}
+    assert [joints[name].damping for name in "jk"] == [0.5, 0.5] and joints["j"].rotor_inertia == 2.0
+    assert robot.links[0].mass == pytest.approx(500.0 * 4.0 / 3.0 * math.pi * 0.001)
+
+
+@pytest.mark.parametrize("polynomial, wanted", [("0 -1 0 0 0", (-1.0, 0.0)), ("0.3 2", (2.0, 0.3)), ("0.3", (1.0, 0.3))])
+def test_equalities_have_defaults_and_short_polynomials(polynomial: str, wanted: tuple[float, float], tmp_path: Path) -> None:
+    equality = f'<equality><joint joint1="k" joint2="j" polycoef="{polynomial}"/></equality>'
+    robot = fs.load_robot(written(tmp_path, with_head("", after=equality)))
+    assert {joint.name: joint for joint in robot.joints}["k"].mimic == ("j", *wanted)
+    off = '<default><equality active="false"/></default>'
+    robot = fs.load_robot(written(tmp_path, with_head(off, after=equality)))
+    assert {joint.name: joint for joint in robot.joints}["k"].mimic is None and "<equality><joint> is not read" in robot.notes[0]
+
+
+@pytest.mark.parametrize(
+    "text, said",
+    [
+        (with_head('<option gravity="0 0 -1.62"/>'), ["its gravity, (0, 0, -1.62) m/s^2, is left out; give it to fs.Scene"]),
+        (with_head('<option gravity="0 0 -9.81" timestep="0.001"/>'), []),
+        (with_head('<option wind="1 0 0" density="1.2" viscosity="0"/>'),
+         ["wind of <option> is left out; bodies move without air", "density of <option> is left out; bodies move without air"]),
+        (with_head("", 'springdamper="0.1 1"'),
+         ["springdamper of joint 'j' is left out; give drive_joint a motion, a stiffness and a damping"]),
+        (with_head("", 'damping="2 1 1"'), ["of the damping of joint 'j' the first number is read; it is linear"]),
+        (with_head("", 'newly="1"'), ["'newly' in <joint> is not read"]),
+        (one_body('<joint type="free" armature="1"/><geom size="1"/>', '<default><joint damping="3"/></default>'),
+         ["its base has a free joint; say base='free' in add_robot", "damping and armature of the free joint are left out"]),
+        (one_body('<freejoint/><geom size="1"/>', '<default><joint damping="3"/></default>'),
+         ["its base has a free joint; say base='free' in add_robot"]),
+    ],
+)  # fmt: skip
+def test_what_is_left_out_of_surroundings_and_joints_is_noted(text: str, said: list[str], tmp_path: Path) -> None:
+    assert fs.load_robot(written(tmp_path, text)).notes == [f"robot.xml: {one}" for one in said]
+
+
+def test_a_box_between_two_points_is_turned_as_mujoco_has_it(tmp_path: Path) -> None:
+    """Its z goes to the first point by the smallest turn: the extents along x and y are those that MuJoCo 3.2 and 4.0 give."""
+    text = one_body('<geom type="box" size="0.05" fromto="0 0 0 0.1 0.3 0.2"/>')
+    (box,) = fs.load_robot(written(tmp_path, text)).links[0].shapes
+    extent = np.abs(box.pose[0]) @ box.shape.half_extents
+    assert extent[1] == pytest.approx(0.1921, abs=1e-4)
+    np.testing.assert_allclose(box.pose[0] @ [0, 0, 1], -np.array([0.1, 0.3, 0.2]) / math.sqrt(0.14), atol=1e-12)
+
+
+def test_a_mirrored_mesh_is_no_hole(tmp_path: Path) -> None:
+    import meshio
+
+    box = fs.box_tets((0.1, 0.2, 0.3), 1).surface()
+    meshio.write(tmp_path / "box.stl", meshio.Mesh(box.points, [("triangle", box.triangles)]))
+    head = '<asset><mesh name="m" file="box.stl" scale="2 -1 1"/></asset>'
+    robot = fs.load_robot(written(tmp_path, one_body('<geom type="mesh" mesh="m"/>', head)))
+    assert robot.links[0].mass == pytest.approx(1000.0 * 0.2 * 0.2 * 0.3) and robot.notes == []
+
+
 def test_a_base_that_turns_hangs_on_the_world(tmp_path: Path) -> None:
     text = one_body('<joint name="pan" axis="0 0 1"/><geom type="box" size="0.1 0.1 0.1"/>', body='pos="0 0 0.5"')
     robot = fs.load_robot(written(tmp_path, text))
@@ -237,6 +303,14 @@ def test_a_base_that_turns_hangs_on_the_world(tmp_path: Path) -> None:
         (one_body("<geom size='1'/>", "<compiler angle='grad'/>"), "has angle 'grad'; allowed are degree, radian"),
         (one_body("<geom size='1'/>", "<compiler eulerseq='xYz'/>"), "has eulerseq 'xYz'"),
         (one_body("<geom size='1'/>", "<compiler coordinate='global'/>"), "has global coordinates"),
+        (one_body("<geom size='1'/>", "<default class='c'/>"), "<default> has class 'c'; the outer one is 'main'"),
+        (one_body("<geom size='1'/>", "<default><default class='c'/></default><default><default class='c'/></default>"),
+         "has class 'c', as another one has"),
+        (with_head("", "dampping='1'"), "has 'dampping' in <joint>, which is unknown; did you mean 'damping'?"),
+        (one_body("<geom size='1'/>", "<default><joint dampping='1'/></default>"), "did you mean 'damping'?"),
+        (with_head("", after="<equality><joint joint1='k' joint2='j'/><joint joint1='k' joint2='j'/></equality>"),
+         "the equality of 'k' is the second of this joint"),
+        (one_body("<geom type='mesh' mesh='m'/>", "<asset><mesh name='m' file='no.stl'/></asset>"), "which is not there"),
         (one_body("<inertial pos='0 0 0' mass='1'/>"), "has a <inertial> without diaginertia"),
         (one_body("<inertial pos='0 0 0' mass='1' diaginertia='1 1 9'/>"), "which no body has"),
         (one_body("<body><joint type='free'/><geom size='1'/></body>"), "is 'free'; allowed below the base are"),

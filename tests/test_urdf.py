@@ -97,6 +97,8 @@ def changed(old: str, new: str) -> Callable[[str], str]:
         (changed('<child link="jib"/>', '<child link="mast"/>'), "link 'mast' is the child of joints 'slew' and 'luff'; a tree"),
         (changed('type="continuous"', 'type="screw"'), "joint 'slew' has type 'screw'; allowed are fixed, revolute"),
         (changed('<parent link="mast"/>', '<parent link="mats"/>'), "the parent 'mats', which is no link; did you mean"),
+        (changed('damping="0.3"', 'dampping="0.3"'), "joint 'slew' has 'dampping' in <dynamics>, which is unknown; did you mean"),
+        (changed("multiplier", "multiplyer"), "has 'multiplyer' in <mimic>, which is unknown; did you mean 'multiplier'"),
         (changed('joint="trolley"', 'joint="troley"'), "joint 'counter' mimics 'troley', which is no joint; did you mean"),
         (changed('lower="-0.2"', 'lower="2"'), r"joint 'luff' has limits \(2.0, 1.2\); the lower one must be below"),
         (changed('<limit lower="-0.2" upper="1.2" effort="50" velocity="0.5"/>', ""), "'luff' is revolute and has no <limit>"),
@@ -163,6 +165,15 @@ def test_describe_shows_tree_limits_and_masses(call: Call, monkeypatch: pytest.M
     assert status == 0
     for words in ("robot 'arm7', 12.66 kg, 8 joints", "joint2", "-2 to 2 rad", "mimics left_jaw", "80 N", "0.5 N m s/rad"):
         assert words in text, words
+
+
+def test_odd_attributes_and_degrees_are_noted(tmp_path: Path) -> None:
+    text = CRANE.replace('lower="-0.2" upper="1.2"', 'lower="-90" upper="90" jerk="5"')
+    plain = fs.load_robot(written(tmp_path, CRANE)).notes
+    assert [note for note in fs.load_robot(written(tmp_path, text)).notes if note not in plain] == [
+        "crane.urdf: 'jerk' in <limit> is not read",
+        "crane.urdf: the range of joint 'luff' is -90 to 90 rad; are these degrees?",
+    ]
 
 
 @pytest.mark.parametrize("first", [0, 1])

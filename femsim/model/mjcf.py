@@ -29,6 +29,26 @@ _BODY_PASSED = {"site", "camera", "light"}
 _KINDS = {"hinge": "revolute", "slide": "prismatic", "ball": "spherical"}
 _SHAPES = ("box", "sphere", "capsule", "cylinder", "mesh")
 _TURNS = ("quat", "axisangle", "xyaxes", "zaxis", "euler")
+#: Attributes that the format knows of what is read, also those that are read past.
+_PLACED = {"pos", "quat", "axisangle", "xyaxes", "zaxis", "euler"}
+_ATTRIBUTES = {
+    "body": _PLACED | {"name", "childclass", "mocap", "gravcomp", "user", "sleep"},
+    "inertial": _PLACED | {"mass", "diaginertia", "fullinertia"},
+    "joint": set(
+        "name class type group pos axis springdamper limited actuatorfrclimited solreflimit solimplimit solreffriction "
+        "solimpfriction stiffness range actuatorfrcrange actuatorgravcomp margin ref springref armature damping frictionloss "
+        "user".split()
+    ),
+    "freejoint": {"name", "class", "group", "align"},
+    "geom": _PLACED | set(
+        "name class type contype conaffinity condim group priority size material friction mass density shellinertia solmix "
+        "solref solimp margin gap fromto hfield mesh fitscale rgba fluidshape fluidcoef user".split()
+    ),
+    "mesh": set(
+        "name class content_type file vertex normal texcoord face refpos refquat scale smoothnormal maxhullvert inertia "
+        "builtin params material".split()
+    ),
+}  # fmt: skip
 #: kg/m^3, of geoms without mass.
 _DENSITY = "1000"
 
@@ -82,7 +102,9 @@ class _Reader(ElementReader):
         self.folder = path.resolve().parent / compiler.get("meshdir", compiler.get("assetdir", ""))
         self.defaults: dict[str, dict[str, dict[str, str]]] = {"main": {}}
         for element in root.findall("default"):
-            self._default(element, element.get("class", "main"), {})
+            if element.get("class", "main") != "main":
+                raise self.wrong("<default>", f"has class {element.get('class')!r}; the outer one is 'main'; put it within.")
+            self._default(element, "main", self.defaults["main"])
         self.meshes = self._meshes()
         self.links: list[RobotLink] = []
         self.joints: list[RobotJoint] = []
@@ -100,20 +122,26 @@ class _Reader(ElementReader):
     def _default(self, element: Element, name: str, above: Mapping[str, Mapping[str, str]]) -> None:
         own = {tag: dict(values) for tag, values in above.items()}
         for child in element:
+            if child.tag in _ATTRIBUTES:
+                self.check_attributes(f"<default> {name!r}", child, _ATTRIBUTES[child.tag])
             if child.tag != "default":
                 own.setdefault(child.tag, {}).update(child.attrib)
         self.defaults[name] = own
         for child in element.findall("default"):
-            if not child.get("class"):
+            if not (label := child.get("class", "")):
                 raise self.wrong("a <default>", "within another has no class; give it one.")
-            self._default(child, child.get("class", ""), own)
+            if label in self.defaults:
+                raise self.wrong("a <default>", f"has class {label!r}, as another one has; rename one of them.")
+            self._default(child, label, own)
 
-    def _whole(self, where: str, element: Element, inherited: str) -> Element:
-        """Element with the attributes that it has by default."""
+    def _whole(self, where: str, element: Element, inherited: str, kind: str = "") -> Element:
+        """Element with the attributes that it has by default, by its tag or as one of a kind."""
         name = element.get("class", inherited)
         if name not in self.defaults:
             raise self.wrong(where, f"has class {name!r}, which no <default> defines; correct its name.")
-        return Element(element.tag, {**self.defaults[name].get(element.tag, {}), **element.attrib})
+        if not kind:
+            self.check_attributes(where, element, _ATTRIBUTES[element.tag])
+        return Element(element.tag, {**self.defaults[name].get(kind or element.tag, {}), **element.attrib})
 
     def _meshes(self) -> dict[str, Element]:
         out = {}
@@ -128,6 +156,7 @@ class _Reader(ElementReader):
 
     def robot(self) -> Robot:
         """Read all of it."""
+        self._note_surroundings()
         for child in self.root:
             if child.tag in _NOTED:
                 self.note(f"<{child.tag}> is not read")
@@ -154,10 +183,25 @@ class _Reader(ElementReader):
         else:
             if kinds:
                 self.note("its base has a free joint; say base='free' in add_robot")
+                free = next(self._whole("the free joint", j, "main") for j in top if j.tag in ("joint", "freejoint"))
+                lost = [key for key in ("damping", "frictionloss", "armature") if self._first("the free joint", free, key) != 0.0]
+                if lost:
+                    self.note(f"{' and '.join(lost)} of the free joint {'is' if len(lost) == 1 else 'are'} left out")
             self._body(top, None, "main")
         return Robot(
             name, self.links, self._mimics(), source=str(self.path), notes=self.notes, no_contact=self._no_contact()
         )  # fmt: skip
+
+    def _note_surroundings(self) -> None:
+        """Note what <option> says of the surroundings, which a scene has."""
+        for option in self.root.findall("option"):
+            gravity = self.numbers("<option>", option, "gravity", 3, "0 0 -9.81")
+            if np.abs(gravity - (0.0, 0.0, -9.81)).max() > 1e-9:
+                given = ", ".join(f"{one:g}" for one in gravity)
+                self.note(f"its gravity, ({given}) m/s^2, is left out; give it to fs.Scene")
+            for key, count in (("wind", 3), ("density", 1), ("viscosity", 1)):
+                if self.numbers("<option>", option, key, count, " ".join(["0"] * count)).any():
+                    self.note(f"{key} of <option> is left out; bodies move without air")
 
     def _no_contact(self) -> list[tuple[str, str]]:
         """Pairs of bodies without contact: by <exclude>, and where no geoms have masks that match and no <pair> names them."""
@@ -214,6 +258,7 @@ class _Reader(ElementReader):
         """Read a body and those in it; its links and joints go to the lists. The base has nothing above it."""
         name = element.get("name") or f"body{len(self.links) + 1}"
         where = f"body {name!r}"
+        self.check_attributes(where, element, _ATTRIBUTES["body"])
         inherited = element.get("childclass", inherited)
         for child in element:
             if child.tag not in _BODY | _BODY_PASSED:
@@ -275,8 +320,12 @@ class _Reader(ElementReader):
         for key in ("stiffness", "springref"):
             if self.number(what, joint, key, "0") != 0.0 and key == "stiffness":
                 self.note(f"the spring of {what} is left out; give drive_joint a motion and a stiffness")
+        if self.numbers(what, joint, "springdamper", 2, "0 0").any():
+            self.note(f"springdamper of {what} is left out; give drive_joint a motion, a stiffness and a damping")
+        if len(joint.get("damping", "").split()) > 1:
+            self.note(f"of the damping of {what} the first number is read; it is linear")
         out: dict[str, Any] = {
-            "damping": self.number(what, joint, "damping", "0"),
+            "damping": self._first(what, joint, "damping"),
             "rotor_inertia": self.number(what, joint, "armature", "0"),
         }
         rub = self.number(what, joint, "frictionloss", "0")
@@ -300,19 +349,29 @@ class _Reader(ElementReader):
                 self.note(f"motors of {what} are limited to {out['max_effort']:g} both ways, not to {least:g} and {most:g}")
         return out
 
+    def _first(self, what: str, joint: Element, key: str) -> float:
+        """First number of an attribute of a joint, 0 where it has none."""
+        first = (joint.get(key) or "0").split()[:1]
+        return self.number(what, Element(joint.tag, {key: "".join(first)}), key)
+
     def _mimics(self) -> list[RobotJoint]:
         """Joints, with those that follow others by an equality."""
         joints = {joint.name: joint for joint in self.joints}
-        for element in [one for equality in self.root.findall("equality") for one in equality]:
+        given = [one for equality in self.root.findall("equality") for one in equality]
+        for element in [self._whole("an <equality>", one, "main", "equality") for one in given]:
             if element.tag != "joint" or not element.get("joint2") or element.get("active", "true") != "true":
                 self.note(f"<equality><{element.tag}> is not read; two links are joined by scene.join")
                 continue
             first, second = element.get("joint1", ""), element.get("joint2", "")
             where = f"the equality of {first!r}"
-            shape = self.numbers(where, element, "polycoef", 5, "0 1 0 0 0")
+            words = element.get("polycoef", "").split()
+            element.set("polycoef", " ".join(words + ["0", "1", "0", "0", "0"][len(words) :]))
+            shape = self.numbers(where, element, "polycoef", 5)
             if first not in joints or shape[2:].any():
                 raise self.wrong(where, "names no joint, or is more than linear; allowed is joint1 = a + b joint2.")
             own = joints[first]
+            if own.mimic is not None:
+                raise self.wrong(where, "is the second of this joint; it can follow one joint, so take one of them out.")
             joints[first] = RobotJoint(
                 **{
                     **{key: getattr(own, key) for key in own.__dataclass_fields__},
@@ -406,6 +465,7 @@ class _Reader(ElementReader):
         return density * mass_properties(piece.shape)[0]
 
     def _inertial(self, where: str, element: Element) -> tuple[float, np.ndarray, np.ndarray]:
+        self.check_attributes(where, element, _ATTRIBUTES["inertial"])
         mass, centre = self.number(where, element, "mass"), self.numbers(where, element, "pos", 3)
         if element.get("fullinertia"):
             xx, yy, zz, xy, xz, yz = self.numbers(where, element, "fullinertia", 6)
@@ -428,7 +488,7 @@ class _Reader(ElementReader):
             length = float(np.linalg.norm(way))
             if not length > 0.0:
                 raise self.wrong(what, "has a fromto of no length; give two points.")
-            place, turn = 0.5 * (ends[:3] + ends[3:]), _from_z(way / length)
+            place, turn = 0.5 * (ends[:3] + ends[3:]), _from_z(-way / length)  # z goes to where it comes from
             first = float(geom.get("size", "").split()[0]) if _numbers(geom.get("size", "")) else 0.0
             if not first:
                 raise self.wrong(what, "has a fromto without size; give its radius.")
@@ -452,13 +512,16 @@ class _Reader(ElementReader):
             raise self.wrong(f"mesh {name!r}", "has refpos or refquat, or no file; move the points of the file instead.")
         scale = self.numbers(f"mesh {name!r}", asset, "scale", 3, "1 1 1")
         file = self.folder / asset.get("file", "")
-        if not (scale > 0.0).all() or not is_file(file):
-            raise self.wrong(f"mesh {name!r}", f"has scale {tuple(scale)} and file {file}; it must exist, the scale be positive.")
+        if not is_file(file):
+            raise self.wrong(f"mesh {name!r}", f"has the file {file}, which is not there; correct its name, or meshdir.")
+        if not scale.all():
+            raise self.wrong(f"mesh {name!r}", f"has the scale {asset.get('scale')!r}; allowed are numbers other than 0.")
         try:
             surface = load_surface(file)
         except MeshError as error:
             raise self.wrong(f"mesh {name!r}", f"cannot be read: {error}") from error
-        return self.solid(what, make_trimesh(surface.points * scale, surface.triangles, name=surface.name, source=surface.source))
+        triangles = surface.triangles if scale.prod() > 0.0 else surface.triangles[:, ::-1]  # a mirror turns them inside out
+        return self.solid(what, make_trimesh(surface.points * scale, triangles, name=surface.name, source=surface.source))
 
 
 def _numbers(text: str) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Collection
 from pathlib import Path
 from xml.etree.ElementTree import Element
 
@@ -14,6 +16,8 @@ from meshes import TriMesh
 
 #: Largest number that is believed, of whatever unit.
 MOST = 1e9
+#: How alike a name that is not read and a known one are (`difflib`) for the first to be a slip of the pen.
+MISSPELT = 0.8
 
 
 class ElementReader:
@@ -43,6 +47,13 @@ class ElementReader:
         said = f"{self.path.name}: {what}"
         if said not in self.notes:
             self.notes.append(said)
+
+    def check_attributes(self, where: str, element: Element, known: Collection[str]) -> None:
+        """Note attributes that are not known; refuse misspelt ones, in whose place the default would be read."""
+        for key in element.attrib.keys() - set(known):
+            if meant := difflib.get_close_matches(key, known, 1, cutoff=MISSPELT):
+                raise self.wrong(where, f"has {key!r} in <{element.tag}>, which is unknown; did you mean {meant[0]!r}?")
+            self.note(f"{key!r} in <{element.tag}> is not read")
 
     def numbers(
         self, where: str, element: Element, key: str, count: int, default: str | None = None, most: float = MOST

@@ -19,7 +19,7 @@ from femsim.base.errors import InputError, did_you_mean, naming_parameters
 from femsim.base.files import is_file
 from femsim.base.place import data_folder
 from femsim.model.mjcf import read_mjcf
-from femsim.model.robot_files import ElementReader
+from femsim.model.robot_files import MISSPELT, ElementReader
 from femsim.model.robots import JointKind, Robot, RobotJoint, RobotLink, no_body_has
 from femsim.model.solids import Piece
 from foreign.text import read_xml
@@ -33,8 +33,15 @@ _KNOWN = {
     "link": {"inertial", "visual", "collision"},
     "joint": {"origin", "parent", "child", "axis", "limit", "dynamics", "mimic"},
 }
-#: How alike an element that is not read and a known one are (`difflib`) for the first to be a slip of the pen.
-_MISSPELT = 0.8
+#: Attributes of what is read of links and joints.
+_ATTRIBUTES = {
+    "origin": {"xyz", "rpy"}, "mass": {"value"}, "inertia": {"ixx", "ixy", "ixz", "iyy", "iyz", "izz"}, "axis": {"xyz"},
+    "limit": {"lower", "upper", "effort", "velocity"}, "dynamics": {"damping", "friction"},
+    "mimic": {"joint", "multiplier", "offset"}, "box": {"size"}, "sphere": {"radius"}, "cylinder": {"radius", "length"},
+    "capsule": {"radius", "length"}, "mesh": {"filename", "scale"},
+}  # fmt: skip
+#: Stops of a joint that turns by more than this are rather degrees, rad.
+_DEGREES = 20.0
 _SHAPES = ("box", "sphere", "cylinder", "capsule", "mesh")
 _TYPES = ("fixed", "revolute", "continuous", "prismatic", "floating", "planar")
 
@@ -115,13 +122,16 @@ class _Reader(ElementReader):
     # ---- elements
 
     def _note_unknown(self, element: Element, kind: str, where: str) -> None:
-        """Note elements that are not read; refuse misspelt ones."""
+        """Note elements that are not read, and attributes of links and joints; refuse misspelt ones."""
         for child in element:
             if child.tag in _KNOWN[kind] or child.tag in _PASSED:
                 continue
-            if child.tag not in _OTHERS and difflib.get_close_matches(child.tag, _KNOWN[kind], cutoff=_MISSPELT):
+            if child.tag not in _OTHERS and difflib.get_close_matches(child.tag, _KNOWN[kind], cutoff=MISSPELT):
                 raise self.wrong(where, f"has an element <{child.tag}>{did_you_mean(child.tag, _KNOWN[kind])}")
             self.note(f"<{child.tag}> of {where} is not read")
+        for inner in element.iter() if kind != "robot" else ():
+            if inner.tag in _ATTRIBUTES:
+                self.check_attributes(where, inner, _ATTRIBUTES[inner.tag])
 
     def _name(self, element: Element) -> str:
         name = element.get("name", "").strip()
@@ -288,6 +298,8 @@ class _Reader(ElementReader):
                 self.note(f"the <limit> of {where} has no lower and no upper: the joint has no stops")
             elif kind in ("revolute", "prismatic"):
                 limits = (self._bound(where, limit, "lower"), self._bound(where, limit, "upper"))
+                if kind == "revolute" and _DEGREES < max(map(abs, limits)) <= 720.0:
+                    self.note(f"the range of {where} is {limits[0]:g} to {limits[1]:g} rad; are these degrees?")
             elif kind != "fixed" and (limit.get("lower") is not None or limit.get("upper") is not None):
                 self.note(f"lower and upper of {where} are left out; a {kind} joint has no stops")
             for key, own in (("effort", "max_effort"), ("velocity", "max_speed")):
