@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import json
+import pickle
 import re
+from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -353,6 +356,91 @@ def test_a_target_beyond_the_range_of_a_joint_is_refused() -> None:
     assert sim.step().converged
 
 
+def test_a_shared_target_is_commanded_as_a_whole_or_not_at_all() -> None:
+    """One of two joints had gone when the other refused."""
+    scene = fs.Scene("arm", dt=0.01, duration=0.1)
+    scene.add_robot("arm7.urdf", name="arm", joints={"left_jaw": 0.02})
+    both = fs.Profile([0.0], [0.02], name="both")
+    scene.drive_joint("arm", "left_jaw", both)
+    scene.drive_joint("arm", "joint1", fs.Profile([0.0], [0.0], name="one"))
+    scene.drive_joint("arm", "joint3", both, stiffness=50.0, damping=5.0)
+    sim = fs.Simulation(scene)
+    with pytest.raises(fs.InputError, match=r"arm.left_jaw: the value is 0.5 m; the range"):
+        sim.set("both", 0.5)
+    assert not any(command.commanded for command in scene.commands.values())
+
+
+def test_a_name_of_another_target_is_refused() -> None:
+    """A command for one had moved both."""
+    scene = fs.Scene("two", dt=0.01, duration=0.1)
+    box, cup = (scene.add_rigid(name, fs.Box((0.01,) * 3), mass=0.1, position=(k, 0, 0)) for k, name in enumerate(("box", "cup")))
+    own = fs.Motion([0.0], [(0, 0, 0)], name="box")
+    scene.drive(box, own)
+    with pytest.raises(fs.InputError, match=r"cup: the name 'box' of its Motion is that of another target; give it another"):
+        scene.drive(cup, fs.Motion([0.0], [(0, 0, 0)], name="box"))
+    scene.drive(cup, own)  # by purpose
+    late = fs.Scene("two", dt=0.01, duration=0.1)
+    for k, name in enumerate(("cup", "box")):
+        late.add_rigid(name, fs.Box((0.01,) * 3), mass=0.1, position=(k, 0, 0))
+    late.drive("cup", fs.Motion([0.0], [(0, 0, 0)], name="box"))
+    with pytest.raises(fs.InputError, match=r"cup: the name 'box' of its"):
+        late.drive("box", fs.Motion([0.0], [(0, 0, 0)]))
+
+
+@pytest.mark.parametrize("copies", [copy.copy, copy.deepcopy, pickle.dumps])
+def test_a_simulation_is_forked_not_copied(copies: Callable[[Any], Any]) -> None:
+    """A copy stood at the start, and stepped the bodies of the other."""
+    sim = fs.Simulation(cube_scene())
+    with pytest.raises(fs.InputError, match=r"cannot be copied or pickled; fork\(\) makes a twin"):
+        copies(sim)
+
+
+@pytest.mark.parametrize("error", [ValueError("mine"), KeyboardInterrupt()])
+def test_a_recording_that_an_error_ends_says_so(error: BaseException, tmp_path: Path) -> None:
+    with pytest.raises(type(error)), fs.Simulation(cube_scene(), out=tmp_path / "run") as sim:
+        sim.step(2)
+        raise error
+    info = json.loads((tmp_path / "run" / "run.json").read_text())
+    said = "ValueError: mine" if isinstance(error, ValueError) else "KeyboardInterrupt"
+    assert (info["status"], info["message"]) == ("interrupted", f"Ended after step 2 by {said}.")
+
+
+def test_values_of_one_number_are_numbers_and_others_are_named_when_they_come() -> None:
+    """Arrays of one number passed the check of the first value and failed in the step."""
+
+    def pushed(value: Callable[[float], Any]) -> float:
+        scene = fs.Scene("arm", dt=0.01, duration=0.03)
+        scene.add_robot("arm7.urdf", name="arm")
+        scene.drive_joint("arm", "joint1", effort=value)
+        return float(fs.Simulation(scene).step(3).stepper.state.q[7])
+
+    assert pushed(lambda t: np.array([2.0])) == pushed(lambda t: 2) == pushed(lambda t: 2.0) != 0.0
+    for late in (None, (1.0, 2.0), "x"):
+        with pytest.raises(
+            fs.InputError, match=r"arm.joint1: its function of time gives .* at 0.0.*5 s; it must give one number"
+        ):
+            pushed(lambda t, late=late: 0.0 if t < 0.015 else late)
+    scene = fs.Scene("box", dt=0.01, duration=0.1)
+    scene.drive(scene.add_rigid("box", fs.Box((0.01,) * 3), mass=0.1), lambda t: (np.zeros(3 if t < 0.025 else 2), np.zeros(3)))
+    with pytest.raises(fs.InputError, match=r"box: its function of time gives .* at 0.03 s; it must give a pair of \(3,\)"):
+        fs.simulate(scene)
+
+
+def test_notes_of_a_run_are_those_of_its_scene() -> None:
+    scene = fs.Scene("box", dt=0.01, duration=0.02, gravity=(0.0, 0.0, 0.0))
+    scene.drive(scene.add_rigid("box", fs.Box((0.01,) * 3), mass=0.1), fs.Motion([0.0], [(0.001, 0.0, 0.0)]))
+    run = fs.simulate(scene)
+    assert run.notes == scene.notes and len(run.notes) == 1 and f"note               {run.notes[0]}" in run.summary()
+
+
+def test_a_compliant_motion_that_is_lost_is_named() -> None:
+    scene = fs.Scene("box", dt=0.01, duration=0.1, theta=1.0)
+    box = scene.add_rigid("box", fs.Box((0.01,) * 3), mass=0.1)
+    scene.drive(box, lambda t: (np.full(3, 0.0 if t < 0.055 else np.nan), np.zeros(3)), stiffness=(100.0, 1.0))
+    with pytest.raises(fs.InputError, match=r"the motion of box is not finite at 0.06 s; correct the function"):
+        fs.simulate(scene)
+
+
 def test_recorded_in_memory_with_a_fork_beside_it() -> None:
     run = fs.simulate(cube_scene())
     sim = fs.Simulation(cube_scene(), record=True)
@@ -446,6 +534,10 @@ def test_a_simulation_ends_where_a_run_does() -> None:
         (lambda sim: sim.restore(fs.Simulation(many_drives()).save()), "of another scene: its body 0 is hand of 8 coord"),
         (lambda sim: sim.restore(3), "restore: saved is 3; give what save"),
         (lambda sim: fs.Simulation(cube_scene(), "conda"), "solver 'conda' is unknown"),
+        (lambda sim: fs.Simulation(cube_scene(), overwrite=True), "overwrite is True, but nothing is written: give out too"),
+        (lambda sim: sim.reset(-1), "reset: seed is -1; allowed are whole numbers from 0"),
+        (lambda sim: sim.reset(1.5), "reset: seed is 1.5; allowed"),
+        (lambda sim: sim.save().write("nowhere/saved.npz"), r"the file nowhere/saved.npz cannot be written \(No such file"),
     ],
 )
 def test_wrong_calls_are_answered_with_a_sentence(wrong: Any, said: str) -> None:

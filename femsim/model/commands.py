@@ -52,7 +52,7 @@ class Command:
         self.commanded = False
         self._motion = (what, unit) == MOTION
         #: loads are checked by the call that takes them
-        self._checked = (what, unit) in (FORCE, WRENCH)
+        self._of_load = (what, unit) in (FORCE, WRENCH)
 
     def __repr__(self) -> str:
         taken = "as given" if self._taken is None else "commanded"
@@ -62,9 +62,7 @@ class Command:
         """Value at time t (s): the one commanded, on the way there at constant speed, or the one given."""
         if self._taken is None:
             value = self.given(t)
-            if not self._checked:
-                self._check(value, t)
-            return (np.asarray(value[0]), np.asarray(value[1])) if self._motion else value
+            return value if self._of_load or isinstance(value, float) else self._checked(value, t)
         begun, start, end, target = self._taken
         if t >= end:
             value = target
@@ -83,28 +81,40 @@ class Command:
             return (target - start) / dt if abs(t - dt - begun) < 0.5 * dt else np.zeros_like(target)
         return (target - start) / (end - begun) if begun < t - _BEFORE * dt <= end else np.zeros_like(target)
 
-    def _check(self, value: Any, t: float) -> None:
-        """Check the first value that was given, at time t (s).
+    def _checked(self, value: Any, t: float) -> Any:
+        """Return what was given for time t (s) as a number, or as displacement and rotation vector.
 
         Raises
         ------
         InputError
-            No number, or for a motion no displacement and rotation vector.
+            It is neither.
         """
         try:
-            given = np.asarray(value, dtype=np.float64)
-            right = given.shape == (2, 3) if self._motion else given.size == 1
+            if not self._motion and value is not None:
+                return np.asarray(value, dtype=np.float64).item()
+            moved, turned = (np.asarray(one, dtype=np.float64) for one in value)
+            if moved.shape == turned.shape == (3,):
+                return moved, turned
         except (TypeError, ValueError):
-            right = False
-        if not right:
-            wanted = "a pair of (3,) arrays, e.g. those of fs.Motion" if self._motion else "one number"
-            raise InputError(
-                f"{self.name}: its function of time gives {value!r} at {t:g} s; it must give {wanted}: {self.what}, {self.unit}."
-            )
-        self._checked = True
+            pass
+        wanted = "a pair of (3,) arrays, e.g. those of fs.Motion" if self._motion else "one number"
+        raise InputError(
+            f"{self.name}: its function of time gives {value!r} at {t:g} s; it must give {wanted}: {self.what}, {self.unit}."
+        )
 
     def take(self, value: Any, now: float, over: float) -> None:
         """Go from the value at time ``now`` (s) to another one within ``over`` (s), and stay there.
+
+        Raises
+        ------
+        InputError
+            As :meth:`target` does.
+        """
+        start, target = np.array(self(now), dtype=np.float64), self.target(value, now)
+        self._taken, self.commanded = (now, start, now + over, target), True
+
+    def target(self, value: Any, now: float) -> np.ndarray:
+        """Value that would be commanded at time ``now`` (s), in the shape of those given; nothing is.
 
         Raises
         ------
@@ -129,7 +139,7 @@ class Command:
             raise InputError(
                 f"{self.name}: the value is {target:g} {self.unit}; the range of the joint is {low:g} to {high:g}{hint}."
             )
-        self._taken, self.commanded = (now, start, now + over, target), True
+        return target
 
     def release(self) -> None:
         """Follow what was given again."""

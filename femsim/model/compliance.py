@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from contact.metrics import is_finite
+from femsim.base.errors import InputError
 from femsim.base.rotations import cross, quaternion_conjugate, quaternion_multiply, quaternion_to_matrix, vector_from_quaternion
 from femsim.model.bodies.body import StepSettings
 from femsim.model.couplings import CouplingDefaults
@@ -76,7 +78,12 @@ class CompliantDrive(CouplingDefaults):
 
     def _target(self, t: float) -> np.ndarray:
         """Pose at a time, (7,): position (m) and quaternion."""
-        return np.concatenate(driven_pose(self._q0, self._motion, t))
+        pose = np.concatenate(driven_pose(self._q0, self._motion, t))
+        if not is_finite(pose):
+            raise InputError(
+                f"the motion of {self._body} is not finite at {t:g} s; correct the function of time that it follows."
+            )
+        return pose
 
     def prepare(self, q: Sequence[np.ndarray], t: float, v_hat: np.ndarray | None = None) -> None:
         """Read the offset of the target: from the start of the step, or from where ``v_hat``, (6,), leads."""

@@ -49,11 +49,13 @@ class Recording:
         self._file.beat(self._course.done)
         return self.recorder.sensor_table.rows[-1], self.recorder.steps.rows[-1]
 
-    def close(self, stepper: Stepper, failure: str) -> Run:
-        """Complete the files."""
+    def close(self, stepper: Stepper, failure: str, cut: str) -> Run:
+        """Complete the files; ``failure`` is that of a step, ``cut`` the error of others that ended it."""
         status, message = self._course.tally.verdict(self._course.done, "")
         if failure:
             status, message = "failed", failure
+        elif cut:
+            status, message = "interrupted", f"Ended after step {self._course.done} by {cut}."
         with self._held:
             wall = time.perf_counter() - self._started
             run = finish(stepper, self.recorder, self._file, self._course, status, message, wall)

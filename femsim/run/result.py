@@ -345,6 +345,11 @@ class Run:
         return found
 
     @property
+    def notes(self) -> list[str]:
+        """What seems odd about the scene, and what of its files is not read, a sentence each."""
+        return list(self.info.get("notes", []))
+
+    @property
     def reasons(self) -> list[str]:
         """Why, one sentence each; empty when good. ``info["health"]["reasons"]`` has their numbers, too."""
         return [reason["sentence"] for reason in self.info.get("health", {}).get("reasons", [])]
@@ -361,7 +366,7 @@ class Run:
         reasons = health.get("reasons", [])
         lines = [f"health             {headline(health)}"] if health else []
         lines += [f"{'':19}{reason['sentence']}" for reason in reasons[1:_MOST_REASONS]]
-        lines += [f"note               {note}" for note in self.info.get("notes", [])]
+        lines += [f"note               {note}" for note in self.notes]
         lines.append(f"status             {self.status}: {self.message}")
         if n == 0:
             return "\n".join(lines)

@@ -11,7 +11,7 @@ import numpy as np
 
 import foreign
 from femsim.base.errors import InputError
-from femsim.base.files import replacing
+from femsim.base.files import replacing, write_errors
 from femsim.scene.scene import Scene
 from femsim.step.state import State
 from foreign.text import read_npz
@@ -66,14 +66,21 @@ class Saved:
         return f"<Saved simulation at {self.state.t:g} s, step {self.state.step}>"
 
     def write(self, path: str | Path) -> None:
-        """Write it to a file in numpy's format npz, without the health verdict; it is there as a whole or not at all."""
+        """Write it to a file in numpy's format npz, without the health verdict; it is there as a whole or not at all.
+
+        Raises
+        ------
+        InputError
+            It cannot be written.
+        """
         arrays = {f"state/{name}": value for name, value in self.state.arrays().items()}
         arrays |= {f"solver/{name}": value for name, value in self.solver.items()}
         for folder, held in (("command", self.commands), ("push", self.pushes)):
             arrays |= {f"{folder}/{name}/{key}": value for name, own in held.items() for key, value in own.items()}
         arrays |= {f"names/{kind}": np.array(own, dtype=str) for kind, own in self.names.items()}
         arrays |= {"row/sensors": np.array(self.rows[0]), "row/steps": np.array(self.rows[1])}
-        with replacing(Path(path)) as temporary, temporary.open("wb") as file:
+        where = f"the file {path}", "choose another folder or name"
+        with write_errors(*where), replacing(Path(path)) as temporary, temporary.open("wb") as file:
             np.savez(file, allow_pickle=False, version=np.array(VERSION), **arrays)
 
     @classmethod

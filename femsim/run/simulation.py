@@ -6,7 +6,7 @@ import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NoReturn
 
 import numpy as np
 
@@ -111,7 +111,7 @@ class Simulation:
     _saved: Saved  # where it stood when another of its kind became active
     _solver: Solver | None
     _recording: Recording | None
-    _failure, _closed = "", False
+    _failure, _cut, _closed = "", "", False
     _run: Run | None = None
     _report: StepReport | None = None
 
@@ -135,6 +135,8 @@ class Simulation:
         format: str = "pvd",
         precision: str = "float64",
     ) -> None:
+        if overwrite and out is None:
+            raise InputError("overwrite is True, but nothing is written: give out too, the run folder to record into.")
         call = Call(
             solver, tolerance, max_iterations, dt=dt, max_halvings=max_halvings, threads=threads, solver_options=solver_options,
             fps=fps, fields=fields, format=format, precision=precision, checkpoint_every=0,
@@ -151,8 +153,10 @@ class Simulation:
     def __enter__(self) -> Simulation:
         return self
 
-    def __exit__(self, *_: object) -> None:
-        """End it, see :meth:`close`."""
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> None:
+        """End it, see :meth:`close`; a recording that an error cuts off says so."""
+        if kind is not None and not self._failure:
+            self._cut = f"{kind.__name__}: {error}".rstrip(": ")
         self.close()
 
     def close(self) -> Run | None:
@@ -171,8 +175,15 @@ class Simulation:
             self._engine.stepper.system.pushed = None
         recording, self._recording, self._closed = self._recording, None, True
         if recording is not None:
-            self._run = recording.close(self._engine.stepper, self._failure)
+            self._run = recording.close(self._engine.stepper, self._failure, self._cut)
         return self._run
+
+    def __reduce_ex__(self, _: Any) -> NoReturn:
+        """Refuse to be copied or pickled: bodies are shared."""
+        raise InputError(
+            f"the simulation of {self._engine.scene.name!r} cannot be copied or pickled; fork() makes a twin, save().write(file) "
+            "keeps where it stands."
+        )
 
     def __repr__(self) -> str:
         return f"<Simulation of {self._engine.scene.name!r} at {self.time:g} s, step {self.state.step}>"
@@ -342,6 +353,8 @@ class Simulation:
         if not (np.isfinite(over) and over >= 0.0):
             raise InputError(f"target {target!r}: over is {over!r} s; allowed are finite numbers from 0.")
         self._open("set")
+        for command in chosen if value is not None else ():
+            command.target(value, self.time)  # all of them, or none
         for command in chosen:
             if value is None:
                 command.release()
@@ -490,6 +503,8 @@ class Simulation:
         seed : int, optional
             Noise of the readings starts from this, a different one for each. Default: that of each ``Reading``.
         """
+        if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0):
+            raise InputError(f"reset: seed is {seed!r}; allowed are whole numbers from 0, and None.")
         self.restore(self._engine.start)
         if seed is not None:
             self._engine.sensors.reseed(seed)

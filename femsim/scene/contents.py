@@ -148,9 +148,22 @@ class SceneContents:
     def command(
         self, name: str, given: Callable[[float], Any], what: str, unit: str, within: tuple[float, float] | None = None
     ) -> Command:
-        """Keep a function of time under a name, by which a stepped simulation can take it over; return what is called instead."""
-        self.commands[name] = Command(name, given, what, unit, within)
-        return self.commands[name]
+        """Keep a function of time under a name, by which a stepped simulation can take it over; return what is called instead.
+
+        Raises
+        ------
+        InputError
+            The name that the function has itself is that of another target, which would be taken over with it.
+        """
+        made = Command(name, given, what, unit, within)
+        for other in self.commands.values():
+            if other.name != name and other.given is not given and (made.label == other.name or other.label == name):
+                raise InputError(
+                    f"{name if made.label else other.name}: the name {made.label or other.label!r} of its {type(given).__name__} "
+                    "is that of another target; give it another name."
+                )
+        self.commands[name] = made
+        return made
 
     @property
     def part_names(self) -> list[str]:

@@ -60,7 +60,10 @@ def drive_softly(
     body = _driven_base(scene, what, fingers)
     index, start = scene.bodies.index(body), body.initial_q()
     if index in scene.motions:
-        raise InputError(f"drive of {body.name}: a motion drives it exactly already; drive it once, with stiffness or without.")
+        free = "; a robot needs base='free' in add_robot to give way" if body.what == "robot" else ""
+        raise InputError(
+            f"drive of {body.name}: a motion drives it exactly already; drive it once, with stiffness or without{free}."
+        )
     inertia = body.inertia(start, start)
     mass = (inertia[0] if isinstance(inertia, np.ndarray) else inertia).diagonal()[:6]
     k, d, limit = _impedance(f"drive of {body.name}", stiffness, damping, max_force, mass)
