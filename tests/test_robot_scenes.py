@@ -333,3 +333,16 @@ def test_a_planar_base_slides_and_turns() -> None:
     np.testing.assert_allclose(body.link_pose(state.q, 1)[1], [0.04, 0, 0.3], atol=1e-9)
     assert state.q[-1] == pytest.approx(0.1, abs=1e-9)
     np.testing.assert_allclose(run.sensors["mount"].force[-1], [0, 0, 3.0 * G], atol=1e-6)
+
+
+def test_a_free_base_without_mass_is_refused_when_it_is_added(tmp_path: Path) -> None:
+    """It failed in the first step: A is not positive definite, check materials, time step and units."""
+    geom = '<geom type="box" size="0.1 0.1 0.1"/>'
+    (tmp_path / "arm.xml").write_text(
+        f'<mujoco><worldbody><body name="a"><joint name="pan"/>{geom}</body></worldbody></mujoco>', encoding="utf-8"
+    )
+    scene = fs.Scene("arm", dt=0.01, duration=0.1)
+    with pytest.raises(fs.InputError, match=r"its base 'world' has no mass or inertia of its own, .* base='fixed'"):
+        scene.add_robot(tmp_path / "arm.xml", base="free")
+    scene.add_robot(tmp_path / "arm.xml")
+    assert fs.simulate(scene).status == "converged"

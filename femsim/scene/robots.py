@@ -31,6 +31,8 @@ _BASES = ("fixed", "free", "planar")
 _DOT = 0.002
 #: How far from its start a joint that follows a motion exactly may be at time zero, rad or m.
 _JUMP = 1e-6
+#: Least eigenvalue of the mass matrix, its diagonal being 1, of a base that can fly: that of rounding is below.
+_MASSLESS = 1e-12
 
 
 def _still(t: float) -> tuple[np.ndarray, np.ndarray]:
@@ -70,6 +72,8 @@ def add_robot(
         name, vector(f"position of {name}", position), quaternion_from_vector(vector(f"rotation of {name}", rotation)), joints,
         speeds, *moves,
     )  # fmt: skip
+    if base == "free":
+        _check_base(name, robot.root, body.mass_matrix(body.initial_q()))
     index, first, parts = len(scene.bodies), len(scene.parts), []
     for k, link in enumerate(robot.links):
         label = name if k == 0 else f"{name}.{link.name}"
@@ -88,6 +92,16 @@ def add_robot(
     if base != "free":
         scene.motions[index] = scene.command(name, _still, *MOTION)
     return Handle(name, tuple(part.name for part in parts))
+
+
+def _check_base(name: str, base: str, M: np.ndarray) -> None:
+    """Refuse a free base that joints can leave where it is, whatever pushes it: one without mass of its own."""
+    size = 1.0 / np.sqrt(np.maximum(np.diag(M), np.finfo(np.float64).tiny))
+    if not np.linalg.eigvalsh(size[:, None] * M * size)[0] > _MASSLESS:
+        raise InputError(
+            f"robot {name}: its base {base!r} has no mass or inertia of its own, and a joint on it; give it inertia, or say "
+            "base='fixed'."
+        )
 
 
 def _shapes(link: RobotLink) -> list[tuple[Shape, np.ndarray, np.ndarray]]:
