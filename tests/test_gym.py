@@ -116,6 +116,30 @@ def test_seeds_make_the_same_episodes_also_in_processes() -> None:
         envs.close()
 
 
+class Felt(Press):
+    """Feels the floor by an instrument with noise."""
+
+    def build(self, rng: np.random.Generator) -> fs.Scene:
+        scene = super().build(np.random.default_rng(0))  # the same each time, but for its noise
+        scene.sensor("felt", "floor", reading=fs.Reading(noise=(1.0, 0.0), seed=1))
+        return scene
+
+    def observe(self, sim: fs.Simulation) -> Any:
+        return sim.read("felt_measured").force if sim.state.step else np.zeros(3)
+
+
+def test_noise_of_readings_differs_from_episode_to_episode_and_repeats_by_the_seed() -> None:
+    env = Felt()
+
+    def felt(seed: int | None) -> np.ndarray:
+        env.reset(seed=seed)
+        return np.asarray(env.step(np.zeros(env.action_space.shape))[0])
+
+    first, again, other, next_one = felt(1), felt(1), felt(2), felt(None)
+    np.testing.assert_array_equal(first, again)
+    assert (first != other).all() and (other != next_one).all()
+
+
 def test_actions_move_targets_at_their_rate_and_episodes_end_by_time() -> None:
     env = Press()
     assert env.action_space.shape == (1,) and env.observation_space.shape == (3,)
@@ -176,6 +200,7 @@ def wrong(act: bool = False, **changes: Any) -> Any:
         (lambda: Press().reset(seed=-1), "seed is -1"),
         (lambda: Press().reset(seed="a"), "seed is 'a'"),  # type: ignore[arg-type]
         (wrong(period=0.001), "period is 0.001 s, but a step 0.01 s"),
+        (wrong(period=0.035), "period is 0.035 s, no whole number of steps of 0.01 s; 0.04 s is one"),
         (wrong(options={"solver": "fast"}), "solver 'fast' is unknown"),
         (lambda: Press().step(np.zeros(2)), "action is .*allowed are 1 numbers from -1 to 1"),
         (lambda: Press().step(np.array([np.nan])), "action is .*allowed are 1 numbers"),

@@ -65,7 +65,7 @@ class SceneEnv(gymnasium.Env[np.ndarray, np.ndarray]):
     Raises
     ------
     InputError
-        A target that the scene lacks or whose limits do not fit it, or a period shorter than a step.
+        A target that the scene lacks or whose limits do not fit it, or a period that is no whole number of steps.
     """
 
     metadata: ClassVar[dict[str, Any]] = {"render_modes": []}
@@ -85,6 +85,11 @@ class SceneEnv(gymnasium.Env[np.ndarray, np.ndarray]):
         self._steps = round(self.period / self.sim.dt)
         if self._steps < 1:
             raise InputError(f"{what}: period is {self.period} s, but a step {self.sim.dt} s; make it longer.")
+        if abs(self._steps * self.sim.dt - self.period) > 1e-6 * self.sim.dt:
+            raise InputError(
+                f"{what}: period is {self.period:g} s, no whole number of steps of {self.sim.dt:g} s; "
+                f"{self._steps * self.sim.dt:g} s is one."
+            )
         limits = {name: self._limits(name, reach) for name, reach in self.targets.items()}
         if not limits:
             raise InputError(f"{what}: it has no target; name some of {', '.join(self.sim.targets)} in targets.")
@@ -144,12 +149,13 @@ class SceneEnv(gymnasium.Env[np.ndarray, np.ndarray]):
     # ------------------------------------------------------------------ what gymnasium calls
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[np.ndarray, dict[str, Any]]:
-        """Begin an episode: a new scene, from the seed where one is given."""
+        """Begin an episode: a new scene with new noise of its readings, from the seed where one is given."""
         if seed is not None and not (isinstance(seed, Integral) and seed >= 0):
             raise InputError(f"{type(self).__name__}: seed is {seed!r}; allowed are whole numbers from 0.")
         super().reset(seed=None if seed is None else int(seed))
         self.sim.close()
         self.sim = Simulation(self.build(self.np_random), **self.options)
+        self.sim.reset(int(self.np_random.integers(2**31)))  # the noise of readings
         self._begin()
         return self._seen(), self._told()
 
