@@ -45,6 +45,7 @@ from femsim.base.place import ROOT, __version__ as __version__
 
 #: What public names are called elsewhere.
 _OTHER_WORDS = {"read_run": "load_run", "open_run": "load_run", "load_results": "load_run", "read_results": "load_run"}
+_OTHER_WORDS |= dict.fromkeys(("load_urdf", "read_urdf", "load_mjcf", "read_mjcf"), "load_robot")
 _SIBLINGS = ("foreign", "materials", "meshes", "contact", "viz")
 
 

@@ -38,6 +38,8 @@ def arm_scene() -> fs.Scene:
     [
         (lambda: fs.simulat, AttributeError, "'simulat'; did you mean 'simulate'?"),
         (lambda: fs.load_runs, AttributeError, "'load_runs'; did you mean 'load_run'?"),
+        (lambda: fs.load_urdf, AttributeError, "'load_urdf'; did you mean 'load_robot'?"),
+        (lambda: fs.load_mjcf, AttributeError, "'load_mjcf'; did you mean 'load_robot'?"),
         (lambda: fs.read_run, AttributeError, "'read_run'; did you mean 'load_run'?"),
         (lambda: fs.open_run, AttributeError, "'open_run'; did you mean 'load_run'?"),
         (lambda: fs.load_path("arm7_lift.csv").motion(strt=1), TypeError, "parameter 'strt'; did you mean 'start'"),  # type: ignore[call-arg]

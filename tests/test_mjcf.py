@@ -280,6 +280,15 @@ def test_a_base_that_turns_hangs_on_the_world(tmp_path: Path) -> None:
     assert robot.pose("a")[0] == pytest.approx([0, 0, 0.5])
 
 
+@pytest.mark.parametrize(("body", "own"), [("", 'class="f"'), ('childclass="f"', "")])
+def test_a_base_is_free_by_its_class(body: str, own: str, tmp_path: Path) -> None:
+    """Only the outer default was asked; what its joint loses is noted."""
+    head = '<default><default class="f"><joint type="free" damping="3"/></default></default>'
+    robot = fs.load_robot(written(tmp_path, one_body(f'<joint {own}/><geom size="0.1"/>', head, body)))
+    said = ["its base has a free joint; say base='free' in add_robot", "damping of the free joint is left out"]
+    assert robot.root == "a" and [note.rpartition(": ")[2] for note in robot.notes] == said
+
+
 @pytest.mark.parametrize(
     "text, said",
     [
@@ -300,6 +309,10 @@ def test_a_base_that_turns_hangs_on_the_world(tmp_path: Path) -> None:
         (one_body("<geom size='1' class='c'/>"), "has class 'c', which no <default> defines"),
         (one_body("<geom size='1' quat='0 0 0 0'/>"), "it must not be zero"),
         (one_body("<geom size='1' quat='1 0 0 0' euler='0 0 0'/>"), "is turned by quat and euler; give one"),
+        (one_body("<geom size='1'/>", "<compiler angel='radian'/>"), "has 'angel' in <compiler>, which is unknown; did you mean"),
+        (one_body("<body><joint name='x'/><geom size='1'/></body>").replace(
+            "</mujoco>", "<equality><joint joint1='x' joint2='y' polycoeff='0 2'/></equality></mujoco>"),
+         "has 'polycoeff' in <joint>, which is unknown; did you mean 'polycoef'"),
         (one_body("<geom size='1'/>", "<compiler angle='grad'/>"), "has angle 'grad'; allowed are degree, radian"),
         (one_body("<geom size='1'/>", "<compiler eulerseq='xYz'/>"), "has eulerseq 'xYz'"),
         (one_body("<geom size='1'/>", "<compiler coordinate='global'/>"), "has global coordinates"),

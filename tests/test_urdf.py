@@ -100,6 +100,7 @@ def changed(old: str, new: str) -> Callable[[str], str]:
         (changed('damping="0.3"', 'dampping="0.3"'), "joint 'slew' has 'dampping' in <dynamics>, which is unknown; did you mean"),
         (changed("multiplier", "multiplyer"), "has 'multiplyer' in <mimic>, which is unknown; did you mean 'multiplier'"),
         (changed('joint="trolley"', 'joint="troley"'), "joint 'counter' mimics 'troley', which is no joint; did you mean"),
+        (changed('lower="-0.2"', 'lower="1.2"'), "joint 'luff' has lower and upper 1.2 in <limit>; give it the type fixed"),
         (changed('lower="-0.2"', 'lower="2"'), r"joint 'luff' has limits \(2.0, 1.2\); the lower one must be below"),
         (changed('<limit lower="-0.2" upper="1.2" effort="50" velocity="0.5"/>', ""), "'luff' is revolute and has no <limit>"),
         (changed('axis xyz="0 -1 0"', 'axis xyz="0 0 0"'), r"joint 'luff' has axis \[0.0, 0.0, 0.0\]; allowed are three numbers"),

@@ -32,22 +32,30 @@ _TURNS = ("quat", "axisangle", "xyaxes", "zaxis", "euler")
 #: Attributes that the format knows of what is read, also those that are read past.
 _PLACED = {"pos", "quat", "axisangle", "xyaxes", "zaxis", "euler"}
 _ATTRIBUTES = {
-    "body": _PLACED | {"name", "childclass", "mocap", "gravcomp", "user", "sleep"},
+    "body": _PLACED | {"name", "childclass", "mocap", "gravcomp", "user", "sleep", "fuse", "simple"},
     "inertial": _PLACED | {"mass", "diaginertia", "fullinertia"},
     "joint": set(
         "name class type group pos axis springdamper limited actuatorfrclimited solreflimit solimplimit solreffriction "
-        "solimpfriction stiffness range actuatorfrcrange actuatorgravcomp margin ref springref armature damping frictionloss "
-        "user".split()
+        "solimpfriction springyield stiffness range actuatorfrcrange actuatorgravcomp margin ref springref armature damping "
+        "frictionloss user".split()
     ),
     "freejoint": {"name", "class", "group", "align"},
     "geom": _PLACED | set(
         "name class type contype conaffinity condim group priority size material friction mass density shellinertia solmix "
-        "solref solimp margin gap fromto hfield mesh fitscale rgba fluidshape fluidcoef user".split()
+        "solref solimp margin gap fromto hfield mesh fitscale rgba fluidshape fluidcoef user "
+        "adhesion castshadow surfacevel".split()
     ),
     "mesh": set(
         "name class content_type file vertex normal texcoord face refpos refquat scale smoothnormal maxhullvert inertia "
         "builtin params material".split()
     ),
+    "compiler": set(
+        "alignfree angle assetdir autolimits balanceinertia boundinertia boundmass conflict convexhull coordinate discardvisual "
+        "eulerseq exactmeshinertia fitaabb fusestatic inertiafromgeom inertiagrouprange meshdir passthrough savecanonical "
+        "savecompiled saveinertial settotalmass strippath texturedir usethread".split()
+    ),
+    "equality": {"class", "active", "solref", "solimp"},
+    "equality joint": {"name", "class", "active", "joint1", "joint2", "polycoef", "solref", "solimp"},
 }  # fmt: skip
 #: kg/m^3, of geoms without mass.
 _DENSITY = "1000"
@@ -85,6 +93,8 @@ class _Reader(ElementReader):
     def __init__(self, path: Path, root: Element) -> None:
         super().__init__(path)
         self.root = root
+        for element in root.findall("compiler"):
+            self.check_attributes("<compiler>", element, _ATTRIBUTES["compiler"])
         compiler = {key: value for element in root.findall("compiler") for key, value in element.attrib.items()}
         self.angle = self._word("compiler", compiler.get("angle", "degree"), "angle", {"degree": math.pi / 180.0, "radian": 1.0})
         self.order = compiler.get("eulerseq", "xyz")
@@ -176,15 +186,17 @@ class _Reader(ElementReader):
             raise self.wrong("<worldbody>", f"holds {len(bodies)} bodies; a robot is one tree, so leave one in it.")
         (top,) = bodies
         name = self.root.get("model", "").strip() or self.path.stem
-        kinds = [self._kind(joint) for joint in top if joint.tag in ("joint", "freejoint")]
+        inherited = top.get("childclass", "main")
+        joints = [self._whole("a joint of the base", j, inherited) for j in top if j.tag in ("joint", "freejoint")]
+        kinds = ["free" if joint.tag == "freejoint" else joint.get("type", "hinge") for joint in joints]
         if kinds and kinds != ["free"]:
             self.links.append(RobotLink("world"))
             self._body(top, _Place("world", np.zeros(3)), "main")
         else:
             if kinds:
                 self.note("its base has a free joint; say base='free' in add_robot")
-                free = next(self._whole("the free joint", j, "main") for j in top if j.tag in ("joint", "freejoint"))
-                lost = [key for key in ("damping", "frictionloss", "armature") if self._first("the free joint", free, key) != 0.0]
+                keys = ("damping", "frictionloss", "armature")
+                lost = [key for key in keys if self._first("the free joint", joints[0], key) != 0.0]
                 if lost:
                     self.note(f"{' and '.join(lost)} of the free joint {'is' if len(lost) == 1 else 'are'} left out")
             self._body(top, None, "main")
@@ -246,13 +258,6 @@ class _Reader(ElementReader):
                 "masks of geoms are read between bodies of the robot; what else is in the scene has contact with all of them"
             )
         return out
-
-    def _kind(self, element: Element) -> str:
-        return (
-            "free"
-            if element.tag == "freejoint"
-            else element.get("type", self.defaults["main"].get("joint", {}).get("type", "hinge"))
-        )
 
     def _body(self, element: Element, above: _Place | None, inherited: str) -> None:
         """Read a body and those in it; its links and joints go to the lists. The base has nothing above it."""
@@ -318,7 +323,7 @@ class _Reader(ElementReader):
         if self.number(what, joint, "ref", "0") != 0.0:
             raise self.wrong(what, "has ref; let its position be 0 where the file draws it.")
         for key in ("stiffness", "springref"):
-            if self.number(what, joint, key, "0") != 0.0 and key == "stiffness":
+            if self._first(what, joint, key) != 0.0 and key == "stiffness":
                 self.note(f"the spring of {what} is left out; give drive_joint a motion and a stiffness")
         if self.numbers(what, joint, "springdamper", 2, "0 0").any():
             self.note(f"springdamper of {what} is left out; give drive_joint a motion, a stiffness and a damping")
@@ -364,6 +369,7 @@ class _Reader(ElementReader):
                 continue
             first, second = element.get("joint1", ""), element.get("joint2", "")
             where = f"the equality of {first!r}"
+            self.check_attributes(where, element, _ATTRIBUTES["equality joint"])
             words = element.get("polycoef", "").split()
             element.set("polycoef", " ".join(words + ["0", "1", "0", "0", "0"][len(words) :]))
             shape = self.numbers(where, element, "polycoef", 5)

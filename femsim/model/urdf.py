@@ -38,7 +38,7 @@ _ATTRIBUTES = {
     "origin": {"xyz", "rpy"}, "mass": {"value"}, "inertia": {"ixx", "ixy", "ixz", "iyy", "iyz", "izz"}, "axis": {"xyz"},
     "limit": {"lower", "upper", "effort", "velocity"}, "dynamics": {"damping", "friction"},
     "mimic": {"joint", "multiplier", "offset"}, "box": {"size"}, "sphere": {"radius"}, "cylinder": {"radius", "length"},
-    "capsule": {"radius", "length"}, "mesh": {"filename", "scale"},
+    "capsule": {"name", "radius", "length"}, "mesh": {"filename", "scale"},
 }  # fmt: skip
 #: Stops of a joint that turns by more than this are rather degrees, rad.
 _DEGREES = 20.0
@@ -298,6 +298,9 @@ class _Reader(ElementReader):
                 self.note(f"the <limit> of {where} has no lower and no upper: the joint has no stops")
             elif kind in ("revolute", "prismatic"):
                 limits = (self._bound(where, limit, "lower"), self._bound(where, limit, "upper"))
+                if limits[0] == limits[1]:
+                    said = f"has lower and upper {limits[0]:g} in <limit>"
+                    raise self.wrong(where, f"{said}; give it the type fixed, or continuous without stops.")
                 if kind == "revolute" and _DEGREES < max(map(abs, limits)) <= 720.0:
                     self.note(f"the range of {where} is {limits[0]:g} to {limits[1]:g} rad; are these degrees?")
             elif kind != "fixed" and (limit.get("lower") is not None or limit.get("upper") is not None):
