@@ -182,8 +182,8 @@ def test_crossings_are_those_of_the_plain_twin() -> None:
     """Cubes, one of them rigid, a strand and a cube, two strands: every crossing, with its gap, normal and parameters."""
     rng, count = np.random.default_rng(0), []
     for *kinds, pairs, hard in (
-        ("cube", "cube", 25, None), ("strand", "cube", 20, None), ("strand", "strand", 10, None),
-        ("cube", "cube", 15, 0), ("cube", "cube", 15, 1), ("strand", "cube", 20, 1),
+        ("cube", "cube", 60, None), ("strand", "cube", 20, None), ("strand", "strand", 10, None),
+        ("cube", "cube", 30, 0), ("cube", "cube", 30, 1), ("strand", "cube", 20, 1),
     ):  # fmt: skip
         count.append(0)
         for given, points, firsts in random_pairs(rng, *kinds, pairs):

@@ -62,7 +62,8 @@ class Command:
         """Value at time t (s): the one commanded, on the way there at constant speed, or the one given."""
         if self._taken is None:
             value = self.given(t)
-            return value if self._of_load or isinstance(value, float) else self._checked(value, t)
+            is_number = isinstance(value, float) and not self._motion
+            return value if self._of_load or is_number else self._checked(value, t)
         begun, start, end, target = self._taken
         if t >= end:
             value = target
