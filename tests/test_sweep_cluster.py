@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -150,12 +150,13 @@ def cluster(started: Callable[..., subprocess.Popen[bytes]], workers: int) -> tu
 
 
 def workers_of(pid: int) -> set[psutil.Process]:
-    """The Dask workers that a process started and that have a process for cases."""
-    return {
-        p
-        for p in psutil.Process(pid).children()
-        if any("femsim.studies.sweeps.process" in " ".join(c.cmdline()) for c in p.children())
-    }
+    """The Dask workers that a process started and that have a process for cases; those that end meanwhile are none."""
+    found = set()
+    for process in psutil.Process(pid).children():
+        with suppress(psutil.NoSuchProcess):
+            if any("femsim.studies.sweeps.process" in " ".join(child.cmdline()) for child in process.children()):
+                found.add(process)
+    return found
 
 
 @pytest.fixture(scope="module")
