@@ -175,6 +175,7 @@ def wrong(act: bool = False, **changes: Any) -> Any:
     def call() -> None:
         env = type("Wrong", (Press,), changes)()
         if act:
+            env.reset()
             env.step(np.zeros(1))
 
     return call
@@ -205,6 +206,7 @@ def wrong(act: bool = False, **changes: Any) -> Any:
         (lambda: Press().step(np.zeros(2)), "action is .*allowed are 1 numbers from -1 to 1"),
         (lambda: Press().step(np.array([np.nan])), "action is .*allowed are 1 numbers"),
         (lambda: Press().step("up"), "action is 'up'"),
+        (lambda: Press().step(np.zeros(1)), r"Press: step\(\) comes before reset\(\), which begins an episode; call"),
         (wrong(observe=lambda env, sim: None), r"observe\(\) returned None; allowed are numbers"),
         (wrong(observe=lambda env, sim: []), r"observe\(\) returned \[\]; allowed are numbers"),
         (wrong(observe=lambda env, sim: [[1.0], [1.0, 2.0]]), "allowed are numbers, e.g. a list"),

@@ -102,6 +102,7 @@ class SceneEnv(gymnasium.Env[np.ndarray, np.ndarray]):
         self._size: int | None = None
         self._size = len(self._seen())
         self.observation_space = spaces.Box(-np.inf, np.inf, (self._size,), np.float64)
+        self._begun = False
 
     def _limits(self, name: str, reach: Reach) -> tuple[np.ndarray, ...]:
         """Least and largest values of a target, and where it starts, (k,) each."""
@@ -157,6 +158,7 @@ class SceneEnv(gymnasium.Env[np.ndarray, np.ndarray]):
         self.sim = Simulation(self.build(self.np_random), **self.options)
         self.sim.reset(int(self.np_random.integers(2**31)))  # the noise of readings
         self._begin()
+        self._begun = True
         return self._seen(), self._told()
 
     def step(self, action: np.ndarray) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
@@ -169,6 +171,8 @@ class SceneEnv(gymnasium.Env[np.ndarray, np.ndarray]):
         if given.shape != self.action_space.shape or given.dtype.kind not in "iuf" or not np.isfinite(given).all():
             count = int(self._free.sum())
             raise InputError(f"{type(self).__name__}: action is {action!r}; allowed are {count} numbers from -1 to 1.")
+        if not self._begun:
+            raise InputError(f"{type(self).__name__}: step() comes before reset(), which begins an episode; call that first.")
         moves = np.zeros(len(self._low))
         moves[self._free] = np.clip(given, -1.0, 1.0)
         for name, reach in self.targets.items():
