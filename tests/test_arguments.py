@@ -100,6 +100,20 @@ def test_what_no_function_takes_is_a_sentence(name: str, tmp_path: Path, monkeyp
                 assert str(error).rstrip().endswith((".", "?")), f"{parameter}={strange!r}: {error}"
 
 
+def test_arguments_that_lack_are_named_and_errors_within_a_call_are_not_theirs() -> None:
+    with pytest.raises(TypeError, match=r"^join\(\) lacks 'at'; give it too\. It takes a, at, axis, b, breakable, "):
+        scene().join("box", "world", "hinge", axis=(0, 0, 1))  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match=r"^Motion\(\) lacks 'times', 'displacements'; give them too\."):
+        fs.Motion()  # type: ignore[call-arg]
+
+    @naming_parameters
+    def given(x: float = 0.0) -> float:
+        return abs()  # type: ignore[call-arg]
+
+    with pytest.raises(TypeError, match=r"^abs\(\)"):
+        given()
+
+
 def test_kinds_that_only_the_type_checker_knows_are_met() -> None:
     assert wrong_argument(fs.run_many, (3, [{}]), {}) == "build is 3, but must be a function or a text or a path."
     assert wrong_argument(fs.run_many, ("scene.py", object()), {}) is None  # a DataFrame, as far as one can ask

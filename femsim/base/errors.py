@@ -91,7 +91,7 @@ def naming_parameters(function: Callable[_Given, _Returned], *, at_once: bool = 
     """Let a wrong keyword of a function name the nearest parameter and all of them; a decorator.
 
     An argument of another kind than its annotation says is named where the function fails by an error of Python; with
-    ``at_once`` texts and yes or no before it begins.
+    ``at_once`` texts and yes or no before it begins. So are arguments that lack.
     """
     signature = inspect.signature(function)
     takes_others = any(p.kind is p.VAR_KEYWORD for p in signature.parameters.values())
@@ -111,11 +111,28 @@ def naming_parameters(function: Callable[_Given, _Returned], *, at_once: bool = 
         try:
             return function(*args, **kwargs)
         except Exception as error:
+            if type(error) is TypeError and (lacking := _lacking(signature, args, kwargs)):
+                names, them = ", ".join(map(repr, lacking)), "it" if len(lacking) == 1 else "them"
+                raise TypeError(
+                    f"{called(args)}() lacks {names}; give {them} too. It takes {', '.join(sorted(known))}."
+                ) from error
             if type(error) in OF_PYTHON and (said := _wrong_argument(function, args, kwargs)):
                 raise InputError(f"{called(args)}: {said}") from error
             raise
 
     return named
+
+
+def _lacking(signature: inspect.Signature, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[str]:
+    """Parameters without a default that a call does not give; none where it gives too many."""
+    try:
+        given = signature.bind_partial(*args, **kwargs).arguments
+    except TypeError:
+        return []
+    needed = (
+        p for p in signature.parameters.values() if p.default is p.empty and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)
+    )
+    return [p.name for p in needed if p.name not in given]
 
 
 def _wrong_argument(function: Callable[..., Any], args: Any, kwargs: Mapping[str, Any], *, simple: bool = False) -> str | None:
