@@ -395,6 +395,15 @@ def test_a_simulation_is_forked_not_copied(copies: Callable[[Any], Any]) -> None
         copies(sim)
 
 
+def test_a_scene_is_copied_also_after_a_run() -> None:
+    """The stepper of the run had been copied with it, which cannot be."""
+    scene = cube_scene()
+    first = fs.simulate(scene)
+    again = fs.simulate(copy.deepcopy(scene))
+    for name, series in first.sensors.items():
+        np.testing.assert_array_equal(again.sensors[name].force, series.force)
+
+
 @pytest.mark.parametrize("error", [ValueError("mine"), KeyboardInterrupt()])
 def test_a_recording_that_an_error_ends_says_so(error: BaseException, tmp_path: Path) -> None:
     with pytest.raises(type(error)), fs.Simulation(cube_scene(), out=tmp_path / "run") as sim:

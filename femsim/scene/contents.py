@@ -116,6 +116,10 @@ class SceneContents:
         bodies = ", ".join(body.name for body in self.bodies) or "no body"
         return f"<Scene {self.name!r}: {bodies}; {self.duration:g} s in steps of {self.dt:g} s>"
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Give copies all but the stepper that moved the bodies last, which is no part of the scene."""
+        return {**self.__dict__, "mover": None}
+
     def _repr_html_(self) -> str:
         rows = [(body.name, body.what, f"{body.mass:.4g} kg", str(body.n_v)) for body in self.bodies]
         lines = [
