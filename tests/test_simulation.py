@@ -424,6 +424,16 @@ def test_values_of_one_number_are_numbers_and_others_are_named_when_they_come() 
         return float(fs.Simulation(scene).step(3).stepper.state.q[7])
 
     assert pushed(lambda t: np.array([2.0])) == pushed(lambda t: 2) == pushed(lambda t: 2.0) != 0.0
+
+    def led(value: Callable[[float], Any], **servo: float) -> float:
+        scene = fs.Scene("arm", dt=0.01, duration=0.03)
+        scene.add_robot("arm7.urdf", name="arm")
+        scene.drive_joint("arm", "joint1", value, **servo)
+        scene.drive_joint("arm", "joint2", value)  # rates of several
+        return float(fs.Simulation(scene).step(3).stepper.state.q[7])
+
+    for servo in ({}, {"stiffness": 50.0}):
+        assert led(lambda t: np.array([t * t]), **servo) == led(lambda t: t * t, **servo) != 0.0
     for late in (None, (1.0, 2.0), "x"):
         with pytest.raises(
             fs.InputError, match=r"arm.joint1: its function of time gives .* at 0.0.*5 s; it must give one number"

@@ -76,7 +76,7 @@ class Command:
     def rate(self, t: float, dt: float) -> np.ndarray:
         """Rate of change just before a time t (s), at the end of a step of dt (s), see :func:`rate_of`."""
         if self._taken is None:
-            return rate_of(self.given, t, dt)
+            return rate_of(self.given if isinstance(self.given, Profile | Motion) else self.__call__, t, dt)
         begun, start, end, target = self._taken
         if end == begun:  # what jumps where the step begins moves in all of it
             return (target - start) / dt if abs(t - dt - begun) < 0.5 * dt else np.zeros_like(target)

@@ -170,7 +170,7 @@ def drive_joint(
     if exact and motion is not None:
         first, start = motion(0.0), float(body.initial_q()[own.coordinate])
         try:
-            begin = float(first)
+            begin = float(np.asarray(first).item())
         except (TypeError, ValueError):
             said = f"{call}: motion gives {first!r} at 0 s; it must give one number, the place in {unit}; use fs.Profile."
             raise InputError(said) from None
