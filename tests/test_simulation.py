@@ -554,6 +554,8 @@ def test_a_simulation_ends_where_a_run_does() -> None:
         (lambda sim: sim.restore(3), "restore: saved is 3; give what save"),
         (lambda sim: fs.Simulation(cube_scene(), "conda"), "solver 'conda' is unknown"),
         (lambda sim: fs.Simulation(cube_scene(), overwrite=True), "overwrite is True, but nothing is written: give out too"),
+        (lambda sim: fs.Simulation(cube_scene(), record=True, fps=30), "fps is 30, but nothing is written: give out too"),
+        (lambda sim: fs.Simulation(cube_scene(), fields=["velocity"]), r"fields is \['velocity'\], but nothing is written"),
         (lambda sim: sim.reset(-1), "reset: seed is -1; allowed are whole numbers from 0"),
         (lambda sim: sim.reset(1.5), "reset: seed is 1.5; allowed"),
         (lambda sim: sim.save().write("nowhere/saved.npz"), r"the file nowhere/saved.npz cannot be written \(No such file"),

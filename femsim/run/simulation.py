@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -72,6 +73,14 @@ def _contents(scene: Scene) -> dict[str, int]:
     }  # fmt: skip
 
 
+def _refuse_options_of_folder(**given: object) -> None:
+    """Refuse options of a run folder, where there is none, that are not as :class:`Simulation` has them by default."""
+    parameters = inspect.signature(Simulation).parameters
+    for name, value in given.items():
+        if not np.array_equal(value, parameters[name].default):  # type: ignore[arg-type]
+            raise InputError(f"{name} is {value!r}, but nothing is written: give out too, the run folder to record into.")
+
+
 @naming_all_parameters
 class Simulation:
     """A scene in motion that you step yourself: for control loops, learning, and planning ahead.
@@ -135,8 +144,8 @@ class Simulation:
         format: str = "pvd",
         precision: str = "float64",
     ) -> None:
-        if overwrite and out is None:
-            raise InputError("overwrite is True, but nothing is written: give out too, the run folder to record into.")
+        if out is None:
+            _refuse_options_of_folder(overwrite=overwrite, fps=fps, fields=fields, format=format, precision=precision)
         call = Call(
             solver, tolerance, max_iterations, dt=dt, max_halvings=max_halvings, threads=threads, solver_options=solver_options,
             fps=fps, fields=fields, format=format, precision=precision, checkpoint_every=0,
