@@ -383,8 +383,13 @@ def test_a_name_of_another_target_is_refused() -> None:
     for k, name in enumerate(("cup", "box")):
         late.add_rigid(name, fs.Box((0.01,) * 3), mass=0.1, position=(k, 0, 0))
     late.drive("cup", fs.Motion([0.0], [(0, 0, 0)], name="box"))
-    with pytest.raises(fs.InputError, match=r"cup: the name 'box' of its"):
-        late.drive("box", fs.Motion([0.0], [(0, 0, 0)]))
+    for motion in (
+        fs.Motion([0.0], [(0, 0, 0)]),
+        fs.Motion([0.0], [(0, 0, 0)], name="lift"),
+        lambda t: (np.zeros(3), np.zeros(3)),
+    ):
+        with pytest.raises(fs.InputError, match=r"cup: the name 'box' of its Motion is that of another target"):
+            late.drive("box", motion)
 
 
 @pytest.mark.parametrize("copies", [copy.copy, copy.deepcopy, pickle.dumps])

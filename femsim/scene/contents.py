@@ -161,11 +161,14 @@ class SceneContents:
         """
         made = Command(name, given, what, unit, within)
         for other in self.commands.values():
-            if other.name != name and other.given is not given and (made.label == other.name or other.label == name):
-                raise InputError(
-                    f"{name if made.label else other.name}: the name {made.label or other.label!r} of its {type(given).__name__} "
-                    "is that of another target; give it another name."
-                )
+            if other.name == name or other.given is given:
+                continue
+            for one, another in ((made, other), (other, made)):
+                if one.label == another.name:
+                    raise InputError(
+                        f"{one.name}: the name {one.label!r} of its {type(one.given).__name__} is that of another target; give "
+                        "it another name."
+                    )
         self.commands[name] = made
         return made
 
