@@ -1,7 +1,7 @@
 """What keeps the step of a small scene short, against plain twins: compressed rows, following contacts, bounds of speeds, sizes.
 
 Kernels with their twins here: ``pick_contacts``, ``follow`` (``turn_frames`` is in test_middle), ``find_again``, ``fill_pairs``,
-``fill_sides``, ``tell``, ``fastest``, ``find_below``,
+``fill_sides``, ``tell``, ``creep``, ``fastest``, ``find_below``,
 ``move`` by Cayley's map, and those of ``residual_kernels``.
 """
 
@@ -29,7 +29,7 @@ from femsim.model.bodies.tree_kernels import move
 from femsim.step import residual_kernels
 from femsim.step.point_pairs_kernels import fill_pairs, fill_sides, find_again
 from femsim.step.point_rows_kernels import Pairs, RigidParts, fastest, follow
-from femsim.step.rows_kernels import tell
+from femsim.step.rows_kernels import creep, tell
 from femsim.step.stepper import Stepper
 from femsim.step.thin_kernels import find_below
 
@@ -251,6 +251,51 @@ def test_sizes_of_what_the_equations_lack() -> None:
     rounded = np.where(held, 0.0, diagonal * (np.abs(v) + np.abs(reach) / 0.01))
     found_rounding = residual_kernels.rounding(diagonal, held, v, np.abs(reach), 0.01)
     assert found_rounding == pytest.approx(size(rounded), rel=1e-13)
+
+
+def test_shares_of_what_bodies_lack_of_their_own_forces() -> None:
+    """Of three bodies: one with forces of its own, one that has hardly any and is held by its floor, one that lacks nothing."""
+    rng = np.random.default_rng(8)
+    diagonal, held, terms = rng.uniform(0.5, 2.0, 9), np.arange(9) == 2, rng.standard_normal((6, 9))
+    terms[:, 3:6] *= 1e-9
+    lacking, scales = np.where(held | (np.arange(9) > 5), 0.0, terms[0]), np.empty(3)
+    owned = residual_kernels.Owned(np.array([0, 3, 6]), np.array([3, 6, 9]), np.array([0.0, 0.25, 0.0]))
+    given = residual_kernels.Terms(*terms)
+    residual_kernels.own_sizes(owned, diagonal, held, given, 0.0, scales)
+
+    def size(force: np.ndarray, rows: slice) -> float:
+        return float(np.sqrt((force[rows] ** 2 / diagonal[rows]).sum()))
+
+    first, last = slice(0, 3), slice(6, 9)
+    drives = np.where(held, terms[0] - terms[1] - terms[2], 0.0)
+    most = [max(size(terms[3], own), size(terms[4], own), size(terms[1], own), size(drives, own)) for own in (first, last)]
+    assert scales == pytest.approx([most[0], 0.25, most[1]], rel=1e-13)
+    share = residual_kernels.largest_share(owned, diagonal, lacking, scales)
+    assert share == pytest.approx(size(lacking, first) / most[0], rel=1e-13)
+    assert residual_kernels.largest_share(owned, diagonal, 0.0 * lacking, scales) == 0.0
+    residual_kernels.own_sizes(owned, diagonal, held, given, 1e3, scales)
+    assert scales == pytest.approx([1e3 * np.sqrt(diagonal[k : k + 3].sum()) for k in (0, 3, 6)], rel=1e-13)
+
+
+def test_by_how_much_contacts_creep_on_other_rows() -> None:
+    """What does not press counts for nothing; of what slips, only what is beyond a part of that."""
+    rng = np.random.default_rng(4)
+    one, other = random_rows(rng, 5, 8), random_rows(rng, 5, 8)
+    phi, there, v = rng.standard_normal((5, 3)), rng.standard_normal((5, 3)), rng.standard_normal(8)
+    lam = np.ones((5, 3))
+    lam[3, 0] = 0.0
+    here, moved = (one @ v).reshape(-1, 3) + phi, (other @ v).reshape(-1, 3) + there
+    beyond = np.linalg.norm(moved - here, axis=1) - 0.2 * np.linalg.norm(here, axis=1)
+
+    def found() -> float:
+        rows = one.indptr, one.indices, one.data, phi, other.indptr, other.indices, other.data, there
+        return float(creep(*rows, v, lam, 0.2))
+
+    assert found() == pytest.approx(beyond[[0, 1, 2, 4]].max(), rel=1e-13)
+    lam[:, 0] = np.arange(5) == beyond.argmin()
+    assert found() == pytest.approx(max(0.0, beyond.min()), rel=1e-13)
+    lam[:, 0] = 0.0
+    assert found() == 0.0
 
 
 def test_weights_are_the_same_in_every_frame() -> None:

@@ -11,9 +11,11 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from contact import ContactError, ContactProblem, Solution, Solver, WarmStart, metrics
+from contact.compiled import Fixed
 from contact.compressed import times_transposed
 from contact.jacobian_kernels import gather, scatter
 from femsim.model.bodies.body import StepSettings
+from femsim.step import rows_kernels
 from femsim.step.contacts import ContactRows
 from femsim.step.state import State
 from femsim.step.system import System
@@ -47,8 +49,15 @@ _MEMORY = 8
 #: Linearisations in a row that may leave more than half of the least residual before them while contacts follow the bodies: after
 #: the last one contacts stay on the features that they are on; after STAYING more of them, where they are.
 PATIENCE, STAYING = 2, 10
+#: Nonlinear tolerances that a body may lack of its own forces: with 1 a string or a ball that a robot moves takes a third more
+#: contact problems.
+_OWN = 10.0
+#: Contacts that slip go on other rows as on these where they do so within this part of their slip.
+_SLIP = 0.01
 #: It pays where velocities change by less than this part from step to step: the first residual is about the square of that.
 _STEADY = 0.5
+
+_creep_of = Fixed(rows_kernels.creep)
 
 
 class Follow(Protocol):
@@ -72,11 +81,14 @@ class Newton:
         Most contact problems in a step.
     still : float, m/s
         Speed that counts as none: the forces that make it are the least that the residual is relative to.
+    creep : float, m/s
+        Speed that contacts which press may have, where the answer of a step leads, beyond that which its problem found.
     """
 
     tolerance: float | None
     max_solves: int
     still: float
+    creep: float
 
 
 @dataclass
@@ -271,7 +283,12 @@ def solve_step(
     places, led_to = [system.at_rest if place is None else place], [last]
     lagged = place is None  # then A is that of the start, which lacks second derivatives
     enough = _enough(system, rows, newton)
-    while newton.tolerance is not None and (_goes_on(last, newton, enough, len(residuals)) or (loose and len(residuals) == 1)):
+    refined = False  # beyond the tolerance, once: what the residual of all bodies hides
+    while newton.tolerance is not None:
+        goes_on = _goes_on(last, newton, enough, len(residuals)) or (loose and len(residuals) == 1)
+        if not goes_on and (refined or len(residuals) >= newton.max_solves or not last.hides(newton)):
+            break
+        refined = refined or not goes_on
         place = _next_place(system, settings, newton, places, led_to)
         lagged = system.lags and not lagged and last.residual <= _LAGGED * newton.tolerance
         system.linearise(settings, place, lagged=lagged, positive=last.residual > _FAR and len(residuals) <= _LED)
@@ -303,8 +320,8 @@ def solve_step(
 class _Iterate:
     """Contact problem of a linearisation, its answer with its forces J^T lam, (n,), and the nonlinear residual of both.
 
-    ``rounding`` is the part of the residual that rounding may make; ``rows`` are those of the problem, ``led`` those where its
-    answer leads, on which the forces act.
+    ``rounding`` is the part of the residual that rounding may make, ``own`` the residual of the body that lacks most of its own
+    forces; ``rows`` are those of the problem, ``led`` those where its answer leads, on which the forces act.
     """
 
     problem: ContactProblem
@@ -314,10 +331,32 @@ class _Iterate:
     push: np.ndarray
     residual: float
     rounding: float
+    own: float
 
     def holds(self, tolerance: float) -> bool:
         """Whether the equations of the step hold to a tolerance, or to rounding."""
         return self.residual <= max(tolerance, self.rounding)
+
+    def hides(self, newton: Newton) -> bool:
+        """Whether the equations of all bodies together hold, but not those of a light one by its own forces, or of contacts.
+
+        The latter are those of the velocities of contacts that press, which are other ones where the answer leads.
+        """
+        if newton.tolerance is None or not self.solution.converged or self.residual > newton.tolerance:
+            return False
+        if self.own > _OWN * newton.tolerance and self.residual > self.rounding:
+            return True
+        return _creep(self.rows, self.led, self.solution) > newton.creep
+
+
+def _creep(rows: ContactRows, led: ContactRows, found: Solution) -> float:
+    """Speed, m/s, that contacts which press have on the rows ``led`` beyond that on the others, by an answer."""
+    if led is rows or not len(found.lam):
+        return 0.0
+    one, other = rows.J, led.J
+    return _creep_of(
+        one.indptr, one.indices, one.data, rows.phi, other.indptr, other.indices, other.data, led.phi, found.v, found.lam, _SLIP
+    )
 
 
 def _needed_more(system: System, newton: Newton, rows: ContactRows, ahead: Ahead | None, first: _Iterate) -> bool:
@@ -327,14 +366,18 @@ def _needed_more(system: System, newton: Newton, rows: ContactRows, ahead: Ahead
     """
     assert newton.tolerance is not None
     if ahead is None:
-        return not first.holds(newton.tolerance)
+        return not first.holds(newton.tolerance) or first.hides(newton)
     beyond = ahead.force
     if first.led is not rows:
         beyond = beyond - first.push + times_transposed(rows.J, first.solution.lam.ravel())
     if system.prescribes:
         beyond = np.where(system.prescribed, 0.0, beyond)
     lacking = metrics.norm(beyond / np.sqrt(system.diagonal()))
-    return ahead.rate > newton.still or lacking > max(newton.tolerance, first.rounding) * system.scale
+    if _creep(rows, first.led, first.solution) > newton.creep:
+        return True
+    if ahead.rate > newton.still or lacking > max(newton.tolerance, first.rounding) * system.scale:
+        return True
+    return lacking > first.rounding * system.scale and system.share(beyond) > _OWN * newton.tolerance
 
 
 def _steady(system: System, before: np.ndarray, v_hat: np.ndarray) -> bool:
@@ -379,7 +422,7 @@ def _attempt(
     led = rows if follow is None or not math.isfinite(fastest) else follow(solution.v)
     push = problem.pushed(solution.lam) if led is rows else times_transposed(led.J, solution.lam.ravel())
     residual = _lacking(system, settings, newton, solution.v, push)
-    return _Iterate(problem, rows, led, solution, push, residual, system.rounding)
+    return _Iterate(problem, rows, led, solution, push, residual, system.rounding, system.worst_share)
 
 
 def _lacking(system: System, settings: StepSettings, newton: Newton, v: np.ndarray, push: np.ndarray) -> float:

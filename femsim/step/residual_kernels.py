@@ -35,27 +35,77 @@ class Terms(NamedTuple):
 
 
 @njit(cache=True)
-def sizes(diagonal: np.ndarray, held: np.ndarray, terms: Terms, lacking: np.ndarray) -> tuple[float, float, float, float]:
-    """Fill what is lacking, (n,), 0 on rows that are ``held``; return its size, of terms and of b, and the sum of the diagonal.
+def term_sizes(diagonal: np.ndarray, held: np.ndarray, terms: Terms, start: int, stop: int) -> tuple[float, float, float]:
+    """Sizes of terms and of b on the rows from start to stop, half-open, and the sum of the diagonal there.
 
     Sizes are the roots of sum f_i^2 / diagonal_i; that of the terms is the largest of rate of momentum, external forces, contact
-    forces and what holds the rows.
+    forces and what holds the rows that are ``held``.
     """
-    lack = inertia = external = contact = drives = b = trace = 0.0
-    for i in range(diagonal.shape[0]):
-        weight, left = 1.0 / diagonal[i], terms.out[i] - terms.contact[i] - terms.joints[i]
-        lacking[i] = 0.0 if held[i] else left
+    inertia = external = contact = drives = b = trace = 0.0
+    for i in range(start, stop):
+        weight = 1.0 / diagonal[i]
         if held[i]:
+            left = terms.out[i] - terms.contact[i] - terms.joints[i]
             drives += weight * left * left
-        else:
-            lack += weight * left * left
         inertia += weight * terms.inertia[i] * terms.inertia[i]
         external += weight * terms.external[i] * terms.external[i]
         contact += weight * terms.contact[i] * terms.contact[i]
         b += weight * terms.b[i] * terms.b[i]
         trace += diagonal[i]
-    largest = larger(larger(inertia, external), larger(contact, drives))
-    return math.sqrt(lack), math.sqrt(largest), math.sqrt(b), trace
+    return math.sqrt(larger(larger(inertia, external), larger(contact, drives))), math.sqrt(b), trace
+
+
+@njit(cache=True)
+def sizes(diagonal: np.ndarray, held: np.ndarray, terms: Terms, lacking: np.ndarray) -> tuple[float, float, float, float]:
+    """Fill what is lacking, (n,), 0 on rows that are ``held``; return its size, and those of :func:`term_sizes` on all rows."""
+    lack = 0.0
+    for i in range(diagonal.shape[0]):
+        left = terms.out[i] - terms.contact[i] - terms.joints[i]
+        lacking[i] = 0.0 if held[i] else left
+        if not held[i]:
+            lack += left * left / diagonal[i]
+    largest, b, trace = term_sizes(diagonal, held, terms, 0, diagonal.shape[0])
+    return math.sqrt(lack), largest, b, trace
+
+
+class Owned(NamedTuple):
+    """Rows of each body, and the least that what they lack is relative to.
+
+    Attributes
+    ----------
+    starts, stops : ndarray, (bodies,)
+        First and last row, half-open, of each body.
+    floors : ndarray, (bodies,)
+        The least of each.
+    """
+
+    starts: np.ndarray
+    stops: np.ndarray
+    floors: np.ndarray
+
+
+@njit(cache=True)
+def own_sizes(owned: Owned, diagonal: np.ndarray, held: np.ndarray, terms: Terms, still: float, scales: np.ndarray) -> None:
+    """Fill the forces of each body, (bodies,), that what it lacks is relative to.
+
+    Each is the largest of those of :func:`term_sizes`, of 1e-6 of b, of what makes the speed ``still`` and of its floor.
+    """
+    for k in range(scales.shape[0]):
+        force, b, trace = term_sizes(diagonal, held, terms, owned.starts[k], owned.stops[k])
+        scales[k] = larger(larger(force, 1e-6 * b), larger(still * math.sqrt(trace), owned.floors[k]))
+
+
+@njit(cache=True)
+def largest_share(owned: Owned, diagonal: np.ndarray, lacking: np.ndarray, scales: np.ndarray) -> float:
+    """Return the largest part of its forces, (bodies,) scales, that a body lacks; of forces (n,)."""
+    worst = 0.0
+    for k in range(scales.shape[0]):
+        lack = 0.0
+        for i in range(owned.starts[k], owned.stops[k]):
+            lack += lacking[i] * lacking[i] / diagonal[i]
+        if lack > 0.0:
+            worst = larger(worst, math.sqrt(lack) / scales[k])
+    return worst
 
 
 @njit(cache=True)

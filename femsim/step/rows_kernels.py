@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -235,3 +236,29 @@ def tell(lam: np.ndarray, u: np.ndarray, work: np.ndarray, slow: float, state: n
             state[m] = 2 if np.sqrt(u[m, 1] * u[m, 1] + u[m, 2] * u[m, 2]) > slow else 1
         if work.shape[0]:
             taken[m] = -(0.0 + work[m, 1] + work[m, 2])  # a sum of zeros has no sign of its own
+
+
+@njit(cache=True)
+def creep(
+    indptr: np.ndarray, indices: np.ndarray, data: np.ndarray, phi: np.ndarray, there_indptr: np.ndarray,
+    there_indices: np.ndarray, there_data: np.ndarray, there_phi: np.ndarray, v: np.ndarray, lam: np.ndarray, slip: float,
+) -> float:  # fmt: skip
+    """Return the largest speed, m/s, that contacts have on rows ``there`` beyond that on the others and a part ``slip`` of it.
+
+    Of those that press: lam is (nc, 3), normal first.
+    """
+    worst = 0.0
+    for m in range(lam.shape[0]):
+        if not lam[m, 0] > 0.0:
+            continue
+        own = other = 0.0
+        for c in range(3):
+            here, there = phi[m, c], there_phi[m, c]
+            for k in range(indptr[3 * m + c], indptr[3 * m + c + 1]):
+                here += data[k] * v[indices[k]]
+            for k in range(there_indptr[3 * m + c], there_indptr[3 * m + c + 1]):
+                there += there_data[k] * v[there_indices[k]]
+            own += here * here
+            other += (there - here) ** 2
+        worst = max(worst, math.sqrt(other) - slip * math.sqrt(own))
+    return worst

@@ -57,6 +57,8 @@ _CLOSED, _HARDLY = 1e-2, 0.1
 _HARDLY_MOVES, _LIFTED = 100.0, 1e-3
 #: Part of the contact margin by which what counts as still may move in a step.
 STILL = 1e-6
+#: Part of the contact margin a second by which contacts that stick may creep where a step is not linearised again for them, 1/s.
+CREEP = 1e-2
 #: A contact that presses slips, for the frames and for sensors, where it goes a larger part of the contact margin a second, 1/s.
 SLOW = 1e-3
 STAGES = ("assemble", "detect", "solve", "measure", "record")
@@ -117,7 +119,9 @@ class Stepper:
         self.settings = StepSettings(
             scene.dt if dt is None else dt, scene.theta, scene.gravity, conserving, scene.strain_damping if conserving else 0.0
         )
-        self.newton = Newton(scene.nonlinear_tolerance, scene.max_solves, STILL * scene.margin / self.settings.dt)
+        self.newton = Newton(
+            scene.nonlinear_tolerance, scene.max_solves, STILL * scene.margin / self.settings.dt, CREEP * scene.margin
+        )
         self.system = System(scene.bodies, scene.couplings)
         self.system.set_prescribed(prescribed_rows(scene, self.system))
         self.contacts = Contacts(self.system, scene.parts, contact_rules(scene))

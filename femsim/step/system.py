@@ -21,7 +21,7 @@ from femsim.model.couplings import Coupling
 from femsim.step import residual_kernels as kernels
 from femsim.step.joints import Joints
 from femsim.step.mobility import Mobility, mass_times
-from femsim.step.residual_kernels import Terms
+from femsim.step.residual_kernels import Owned, Terms
 from femsim.step.state import Memory, State
 
 #: Rounding of the forces in the equations of a step, over the largest terms that they are sums of; and the nonlinear residual
@@ -34,7 +34,9 @@ PILES_FROM = 1000
 
 
 _NO_FORCES = np.zeros((0, 3))
-_sizes = Fixed(kernels.sizes)
+#: Least part of the largest forces of a scene that the forces of one body are taken for: solvers leave 1e-8 of the former.
+_OWN = 1e-3
+_sizes, _own_sizes, _largest_share = map(Fixed, (kernels.sizes, kernels.own_sizes, kernels.largest_share))
 
 
 class System:
@@ -73,6 +75,9 @@ class System:
         The largest opening of a joint where the last :meth:`residual` led.
     scale : float
         What the last :meth:`residual` is relative to, in its norm.
+    worst_share : float
+        The last :meth:`residual` of the body that lacks most of its own forces, or of a thousandth of the largest ones in the
+        scene if these are more; 0 where there is one body.
     rounding : float
         Part of the last :meth:`residual` that the rounding of its terms may make, at most 1e-6; 0 where more is lacking.
     """
@@ -131,6 +136,8 @@ class System:
         self._residual, self._inertia, self._external_there = np.zeros(nv), np.zeros(nv), np.zeros(nv)
         self._reach, self.scale, self._lacks = np.ones(nv), 0.0, 0.0
         self._lacking, self._given, self.at_rest = np.zeros(nv), np.zeros(nv), np.zeros(nv)
+        self._owned = Owned(*(np.array(ends, dtype=np.int64) for ends in self._body_ends()), np.zeros(len(self.bodies)))
+        self._own_scales, self.worst_share = np.ones(len(self.bodies)), 0.0
         #: of bodies of links that are driven: b of their last linearisation, what they lacked at the last residual, both without
         #: couplings, and by how much the forces of drives at the answer are beyond that linearisation
         self._led: list[int] = []
@@ -145,6 +152,10 @@ class System:
         self._known_diagonal: np.ndarray | None = None
         self.set_prescribed(self.prescribed)
         self._starts = self._started(self.initial_state())
+
+    def _body_ends(self) -> tuple[list[int], list[int]]:
+        """First and last row, half-open, of each body."""
+        return [v.start for v in self.v_slices], [v.stop for v in self.v_slices]
 
     def _started(self, state: State, v: np.ndarray | None = None) -> list[StepStart]:
         """Where each body is in a state, and its velocity, or that of ``v``, (n,)."""
@@ -330,9 +341,10 @@ class System:
         ]
         for coupling, coupled in zip(self.couplings, self._coupled_rows, strict=True):
             coupling.prepare([moved[k] for k, _ in coupling.rows], self._starts[0].t + implicit, v_hat[coupled])
-        elastic = 0.0
-        for body, q, start, v in zip(self.bodies, moved, self._starts, self.v_slices, strict=True):
-            elastic += body.elastic_energy(q)
+        elastic, owned = 0.0, self._owned
+        for k, (body, q, start, v) in enumerate(zip(self.bodies, moved, self._starts, self.v_slices, strict=True)):
+            elastic += (own := body.elastic_energy(q))
+            owned.floors[k] = 1e-3 * math.sqrt(2.0 * max(own, 0.0) / implicit)
             body.residual(q, start, settings, v_hat[v], external[v], out[v], self._inertia[v])
         for k in self._led:
             self._led_lacks[self.v_slices[k]] = out[self.v_slices[k]]
@@ -347,13 +359,23 @@ class System:
         self.opening = self.joints.opening()
         floor = 1e-3 * math.sqrt(2.0 * max(elastic, 0.0) / implicit)
         self.scale = scale = max(largest, floor, 1e-6 * b_size, still * math.sqrt(trace))
-        residual, self.rounding = relative(self._lacks, scale), 0.0
+        residual, self.rounding, self.worst_share = relative(self._lacks, scale), 0.0, 0.0
+        if len(self.bodies) > 1:
+            np.maximum(owned.floors, _OWN * scale, out=owned.floors)
+            _own_sizes(owned, diagonal, self.prescribed, terms, still, self._own_scales)
+            self.worst_share = _largest_share(owned, diagonal, self._lacking, self._own_scales)
+        else:
+            self._own_scales[:] = scale
         if residual <= _MOST_ROUNDING:
             for body, q, v in zip(self.bodies, moved, self.v_slices, strict=True):
                 _fill_reach(body, q, self._reach[v])
             rounded = _ROUNDINGS * kernels.rounding(diagonal, self.prescribed, v_hat, self._reach, implicit)
             self.rounding = min(relative(rounded, scale), _MOST_ROUNDING)
         return residual
+
+    def share(self, lacking: np.ndarray) -> float:
+        """Return the largest part of its own forces at the last :meth:`residual` that a body lacks, of (n,), N and N m."""
+        return float(_largest_share(self._owned, self.diagonal(), lacking, self._own_scales))
 
     def diagonal(self) -> np.ndarray:
         """Diagonal of A, (n,), taken out of it once; nobody writes to it."""
