@@ -219,8 +219,9 @@ class Contacts:
         self.system, self.parts, self.rules = system, parts, rules
         self.places = Places(system, parts)
         able, self.by_faces = pairs_by_faces(system, parts, rules)
+        self._points = PointFamily(system, parts, self.places, at_nodes(rules, self.by_faces))
         self.families: list[Family] = [
-            PointFamily(system, parts, self.places, at_nodes(rules, self.by_faces)),
+            self._points,
             *deforming_contacts(system, parts, self.places, rules, able, self.by_faces),
         ]
         limits = LimitFamily(system, parts)
@@ -240,6 +241,10 @@ class Contacts:
     def speeds(self, placed: Placed, rates: Rates) -> list[float | np.ndarray]:
         """Bounds of the speeds, m/s, at which the gaps of each family may close."""
         return [family.speeds(placed, rates) for family in self.families]
+
+    def bend(self, placed: Placed, v_hat: np.ndarray) -> float:
+        """Bound of the acceleration, m/s^2, by which turns take points of rigid parts off the tangents of their ways."""
+        return self._points.bend(placed, v_hat)
 
     def detect(self, state: State, placed: Placed, margins: Sequence[float | np.ndarray]) -> tuple[Found, ...]:
         """Find the contacts of a state, in which parts are placed so, within the margin of each family, m."""

@@ -61,9 +61,12 @@ _creep_of = Fixed(rows_kernels.creep)
 
 
 class Follow(Protocol):
-    """Rows of the contacts of a step where a v_hat, (n,), leads; on the same features as others, where these are given."""
+    """Rows of the contacts of a step where a v_hat, (n,), leads; on the same features as others, where these are given.
 
-    def __call__(self, v_hat: np.ndarray, on: ContactRows | None = None) -> ContactRows:
+    Where v_hat is a guess, they are those of the start unless bodies turn.
+    """
+
+    def __call__(self, v_hat: np.ndarray, on: ContactRows | None = None, *, guess: bool = False) -> ContactRows:
         """Return them."""
         ...
 
@@ -88,7 +91,7 @@ class Newton:
     tolerance: float | None
     max_solves: int
     still: float
-    creep: float
+    creep: float = math.inf
 
 
 @dataclass
@@ -270,7 +273,10 @@ def solve_step(
     """
     attempt, place = partial(_attempt, system, settings, solver, newton), None if ahead is None else ahead.place
     begun_at = warm.v
-    begun = rows if place is None or follow is None else follow(place)
+    if follow is None:
+        begun = rows
+    else:
+        begun = follow(begun_at, guess=True) if place is None else follow(place)
     asked, followed, left = follow, patience > 0, patience or STAYING
     if asked is not None and not followed:
         follow = partial(asked, on=begun)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -10,7 +11,7 @@ import numpy as np
 from contact import Detector, PlacedShape, PointContacts, first_points
 from contact.compiled import Fixed
 from contact.metrics import norm
-from femsim.base.rotations import cross_matrix, quaternion_from_vector, quaternion_to_matrix
+from femsim.base.rotations import cross_matrix
 from femsim.model.contact_rules import ContactRules
 from femsim.model.parts import Part
 from femsim.step import point_pairs_kernels as pair_kernels, point_rows_kernels as kernels
@@ -46,7 +47,7 @@ class PointFamily:
 
     def __init__(self, system: System, parts: Sequence[Part], places: Places, rules: ContactRules) -> None:
         self._system, self._parts, self._places, self._rules = system, parts, places, rules
-        self._place_carried, self._fastest = Fixed(kernels.place_carried), Fixed(kernels.fastest)
+        self._place_carried, self._fastest, self._bend = map(Fixed, (kernels.place_carried, kernels.fastest, kernels.bend))
         self._fill_rows, self._follow, self._add_forces = map(Fixed, (kernels.fill_rows, kernels.follow, kernels.add_forces))
         self._find_again, self._fill_pairs, self._fill_sides = map(
             Fixed, (pair_kernels.find_again, pair_kernels.fill_pairs, pair_kernels.fill_sides)
@@ -191,6 +192,10 @@ class PointFamily:
         """Bound of the speed (m/s) of every point of every part at the velocities v (n,)."""
         return self._fastest(v, self._nodes, *self._places.rigid(placed), placed.translation, self._reach)
 
+    def bend(self, placed: Placed, v: np.ndarray) -> float:
+        """Bound of the acceleration, m/s^2, by which turns take points of rigid parts off the tangents of their ways."""
+        return self._bend(v, *self._places.rigid(placed), placed.translation, self._reach)
+
     def max_penetration(self, state: State, placed: Placed) -> float:
         """Largest penetration in a state, m."""
         gap = self._find(self._place_points(state, placed), placed, 0.0).gap
@@ -226,7 +231,6 @@ class PointFamily:
         c: PointContacts = found.contacts
         rows = self._filled(found, given)
         keep, phi = rows.keep, rows.phi
-        self._follow_turns(found, keep, given, phi, middle=False)
         n = len(keep)
         if n < len(c.gap):
             c, both = c.select(keep), None if both is None else both[keep]
@@ -300,36 +304,35 @@ class PointFamily:
         if len(out.keep) < len(c):  # one that nothing can press there, at the edge of that
             return rows
         if every is None:
-            self._follow_turns(moved, out.keep, given, out.phi, middle=True)
+            self._follow_turns(moved, out.keep, given, out.phi)
         return FamilyRows(
             moved, out.keep, out.indptr, out.indices, out.data, out.phi, rows.friction, rows.key, frame, rows.gap,
             rows.restitution, rows.softness,
         )  # fmt: skip
 
-    def _follow_turns(self, found: Found, keep: np.ndarray, given: Given, phi: np.ndarray, *, middle: bool) -> None:
-        """Add to phi (kept, 3) how far the path of points on driven bases that turn in the step leaves its tangent.
+    def _follow_turns(self, found: Found, keep: np.ndarray, given: Given, phi: np.ndarray) -> None:
+        """Add to phi (kept, 3) how far the way of what driven bases carry leaves its tangent at the middle, where they turn.
 
-        What such a base holds then ends the step where the base is, instead of creeping outwards by half of (dt w)^2 r. Contacts
-        are those of the start or of the middle.
+        By the theta rule nodes go straight, and are there on the chord of the way of the base. A rigid part turns with the base,
+        so that its points leave their tangents as those of the base do; but its centre goes straight. In an energy-momentum step
+        Cayley's map turns the base, by which ways are as they are there.
         """
-        if not (self._system.prescribes and given.v.any()):
+        if self._system.conserving or not (self._system.prescribes and given.v.any()):
             return
         c: PointContacts = found.contacts
         sides = (self.point_part[c.point[keep]], 1.0), (self.shape_part[c.shape[keep]], -1.0)
+        free = (self._places.row >= 0) & ~given.prescribed[self._places.row]
         for k in np.unique(np.concatenate([side for side, _ in sides])):
             row = self._places.row[k]
             turn = given.v[row + 3 : row + 6]
             if row < 0 or not (given.prescribed[row + 3] and turn.any()):
                 continue
-            if middle:
-                half = quaternion_to_matrix(quaternion_from_vector(0.5 * given.dt * turn))
-                way = half - half.T
-            else:
-                way = quaternion_to_matrix(quaternion_from_vector(given.dt * turn)) - np.eye(3)
-            bend = way / given.dt - cross_matrix(turn)
-            for side, sign in sides:
-                own = keep[side == k]
-                lever = (c.position[own] - found.placed.origin[k]) @ bend.T
+            half = 0.5 * given.dt * norm(turn)
+            bend = (math.tan(half) / half - 1.0) * cross_matrix(turn)
+            for (side, sign), (other, _) in zip(sides, sides[::-1], strict=True):
+                own, other = keep[side == k], other[side == k]
+                place = np.where(free[other, None], found.placed.translation[other], c.position[own])
+                lever = (place - found.placed.origin[k]) @ bend.T
                 phi[side == k] += sign * np.einsum("mij,mj->mi", c.frame[own], lever)
 
     def _turn_frames(self, found: Found, friction: np.ndarray) -> tuple[Found, np.ndarray]:

@@ -481,6 +481,37 @@ def fastest(
     return found
 
 
+@njit(cache=True)
+def bend(
+    v: np.ndarray,
+    first: np.ndarray,
+    origin: np.ndarray,
+    joint_start: np.ndarray,
+    joint_row: np.ndarray,
+    screw: np.ndarray,
+    centre: np.ndarray,
+    reach: np.ndarray,
+) -> float:
+    """Bound of the acceleration (m/s^2) of every point of every rigid part by turns at v (n,); arrays as of :func:`fastest`.
+
+    Of a part that turns as fast as w, its base and joints together, that is w times the speed by which they take its points on.
+    """
+    found = 0.0
+    for part in range(first.shape[0]):
+        row = first[part]
+        if row < 0:
+            continue
+        lever = length(between(origin, part, centre, part)) + reach[part]
+        turn = length((v[row + 3], v[row + 4], v[row + 5]))
+        speed = lever * turn
+        for e in range(joint_start[part], joint_start[part + 1]):
+            own = length((screw[e, 3], screw[e, 4], screw[e, 5]))
+            turn += abs(v[joint_row[e]]) * own
+            speed += abs(v[joint_row[e]]) * (length((screw[e, 0], screw[e, 1], screw[e, 2])) + lever * own)
+        found = max(found, turn * speed)
+    return found
+
+
 @njit(cache=True, _nrt=False)
 def add_forces(
     keep: np.ndarray,

@@ -73,6 +73,8 @@ class System:
         Couplings that hold by rows of the contact problem, see :meth:`joint_rows`.
     opening : float, m or rad
         The largest opening of a joint where the last :meth:`residual` led.
+    conserving : bool
+        Whether the last :meth:`assemble` was that of an energy-momentum step.
     scale : float
         What the last :meth:`residual` is relative to, in its norm.
     worst_share : float
@@ -136,14 +138,15 @@ class System:
         self._residual, self._inertia, self._external_there = np.zeros(nv), np.zeros(nv), np.zeros(nv)
         self._reach, self.scale, self._lacks = np.ones(nv), 0.0, 0.0
         self._lacking, self._given, self.at_rest = np.zeros(nv), np.zeros(nv), np.zeros(nv)
-        self._owned = Owned(*(np.array(ends, dtype=np.int64) for ends in self._body_ends()), np.zeros(len(self.bodies)))
+        starts, stops = (np.array([getattr(v, end) for v in self.v_slices], dtype=np.int64) for end in ("start", "stop"))
+        self._owned = Owned(starts, stops, np.zeros(len(self.bodies)))
         self._own_scales, self.worst_share = np.ones(len(self.bodies)), 0.0
         #: of bodies of links that are driven: b of their last linearisation, what they lacked at the last residual, both without
         #: couplings, and by how much the forces of drives at the answer are beyond that linearisation
         self._led: list[int] = []
         self._led_b, self._led_lacks, self._beyond = np.zeros(nv), np.zeros(nv), np.zeros(nv)
         self.joints = Joints(self.couplings, self._coupled_rows, self.q_slices, nv)
-        self._dt = 1.0
+        self._dt, self.conserving = 1.0, False
         self.b_prescribed: np.ndarray | None = None
         self.rounding = self.opening = 0.0
         self.prescribed = np.zeros(nv, dtype=np.bool_)
@@ -152,10 +155,6 @@ class System:
         self._known_diagonal: np.ndarray | None = None
         self.set_prescribed(self.prescribed)
         self._starts = self._started(self.initial_state())
-
-    def _body_ends(self) -> tuple[list[int], list[int]]:
-        """First and last row, half-open, of each body."""
-        return [v.start for v in self.v_slices], [v.stop for v in self.v_slices]
 
     def _started(self, state: State, v: np.ndarray | None = None) -> list[StepStart]:
         """Where each body is in a state, and its velocity, or that of ``v``, (n,)."""
@@ -272,7 +271,7 @@ class System:
         from v to v_end (by default v_prescribed) within the step, whatever theta is, so they enter b by the start velocity for
         which eq. (9) says the same.
         """
-        self._dt, self._known_diagonal, v_start = settings.dt, None, state.v
+        self._dt, self.conserving, self._known_diagonal, v_start = settings.dt, settings.conserving, None, state.v
         if self._rows.size:
             v_start = state.v.copy()
             ends = v_prescribed if v_end is None else v_end
