@@ -22,6 +22,9 @@ from femsim.step.state import State
 from femsim.step.system import System
 from femsim.step.whole_joints import WholeJoints
 
+#: Half the turn of a step, rad, from which on what a driven base carries is led no further off its tangent: nothing sticks there.
+_MOST_CARRIED = 0.5
+
 
 class PointFamily:
     """The family of contacts between points and shapes.
@@ -327,7 +330,7 @@ class PointFamily:
             turn = given.v[row + 3 : row + 6]
             if row < 0 or not (given.prescribed[row + 3] and turn.any()):
                 continue
-            half = 0.5 * given.dt * norm(turn)
+            half = min(0.5 * given.dt * norm(turn), _MOST_CARRIED)
             bend = (math.tan(half) / half - 1.0) * cross_matrix(turn)
             for (side, sign), (other, _) in zip(sides, sides[::-1], strict=True):
                 own, other = keep[side == k], other[side == k]
