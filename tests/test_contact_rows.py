@@ -106,7 +106,7 @@ def detected(model: Contacts, state: State, margin: float) -> Found:
 
 
 def rows_of(model: Contacts, found: Found, v_prescribed: np.ndarray | None = None) -> ContactRows:
-    return model.rows([found], np.zeros(50) if v_prescribed is None else v_prescribed, DT)
+    return model.rows([found], np.zeros(50) if v_prescribed is None else v_prescribed, DT, stay=True)
 
 
 def problem_of(model: Contacts, found: Found, v_prescribed: np.ndarray | None = None) -> ContactProblem:
@@ -230,13 +230,18 @@ def test_prescribed_motion_goes_into_phi(seed: int) -> None:
 
 
 def off_tangent(model: Contacts, found: Found, v: np.ndarray) -> np.ndarray:
-    """Velocity that the points of the driven gripper have in the step as a whole beyond that at its start, (nc, 3)."""
+    """Velocity that what the driven gripper carries has in the step as a whole beyond that at its start, (nc, 3).
+
+    Of a free rigid part that is its centre: its points turn with it as those of the gripper do.
+    """
     c, out = found.contacts, np.zeros((len(found.contacts.gap), 3))
     turn = Rotation.from_rotvec(DT * v[3:6])
     for m in range(len(out)):
-        for part, sign in ((family(model).point_part[c.point[m]], 1.0), (family(model).shape_part[c.shape[m]], -1.0)):
+        sides = family(model).point_part[c.point[m]], family(model).shape_part[c.shape[m]]
+        for part, other, sign in ((*sides, 1.0), (*sides[::-1], -1.0)):
             if part in (BASE, LEFT, RIGHT):
-                lever = c.position[m] - found.placed.origin[part]
+                place = found.placed.translation[other] if other == RIGID else c.position[m]
+                lever = place - found.placed.origin[part]
                 out[m] += sign * c.frame[m] @ ((turn.apply(lever) - lever) / DT - np.cross(v[3:6], lever))
     assert np.abs(out).max() > 1e-4
     return out

@@ -1,7 +1,7 @@
 """What keeps the step of a small scene short, against plain twins: compressed rows, following contacts, bounds of speeds, sizes.
 
 Kernels with their twins here: ``pick_contacts``, ``follow`` (``turn_frames`` is in test_middle), ``find_again``, ``fill_pairs``,
-``fill_sides``, ``tell``, ``creep``, ``fastest``, ``find_below``,
+``fill_sides``, ``tell``, ``creep``, ``fastest``, ``bend``, ``find_below``,
 ``move`` by Cayley's map, and those of ``residual_kernels``.
 """
 
@@ -28,7 +28,7 @@ from femsim.model.bodies.articulated import ArticulatedBody, Link
 from femsim.model.bodies.tree_kernels import move
 from femsim.step import residual_kernels
 from femsim.step.point_pairs_kernels import fill_pairs, fill_sides, find_again
-from femsim.step.point_rows_kernels import Pairs, RigidParts, fastest, follow
+from femsim.step.point_rows_kernels import Pairs, RigidParts, bend, fastest, follow
 from femsim.step.rows_kernels import creep, tell
 from femsim.step.stepper import Stepper
 from femsim.step.thin_kernels import find_below
@@ -159,6 +159,9 @@ def test_the_fastest_point_by_nodes_links_and_joints() -> None:
     v[18:24] = [2.0, 0.0, 0.0, 0.0, 4.0, 3.0]
     v[24] = -1.0
     assert fastest(v, nodes, *rigid, centre, reach) == pytest.approx(2.0 + 2.5 * 5.0 + (5.0 + 2.5 * 2.0))
+    assert bend(v, *rigid, centre, reach) == pytest.approx((5.0 + 2.0) * (2.5 * 5.0 + 5.0 + 2.5 * 2.0))
+    v[21:24] = screw[0, 5] = 0.0  # what slides on a base that does not turn goes straight
+    assert bend(v, *rigid, centre, reach) == 0.0
 
 
 def below_twin(points: np.ndarray, nodes: np.ndarray, triangles: np.ndarray, reach: float, least: float) -> np.ndarray:
@@ -278,12 +281,13 @@ def test_shares_of_what_bodies_lack_of_their_own_forces() -> None:
 
 
 def test_by_how_much_contacts_creep_on_other_rows() -> None:
-    """What does not press counts for nothing; of what slips, only what is beyond a part of that."""
+    """What does not press counts where it sinks in there; of what slips, only what is beyond a part of that."""
     rng = np.random.default_rng(4)
     one, other = random_rows(rng, 5, 8), random_rows(rng, 5, 8)
     phi, there, v = rng.standard_normal((5, 3)), rng.standard_normal((5, 3)), rng.standard_normal(8)
     lam = np.ones((5, 3))
     lam[3, 0] = 0.0
+    there[:, 0] = 1.0 - (other @ v)[::3]  # none sinks in
     here, moved = (one @ v).reshape(-1, 3) + phi, (other @ v).reshape(-1, 3) + there
     beyond = np.linalg.norm(moved - here, axis=1) - 0.2 * np.linalg.norm(here, axis=1)
 
@@ -296,6 +300,8 @@ def test_by_how_much_contacts_creep_on_other_rows() -> None:
     assert found() == pytest.approx(max(0.0, beyond.min()), rel=1e-13)
     lam[:, 0] = 0.0
     assert found() == 0.0
+    there[2, 0] -= 1.25
+    assert found() == pytest.approx(0.25, rel=1e-13)
 
 
 def test_weights_are_the_same_in_every_frame() -> None:

@@ -250,10 +250,15 @@ class Contacts:
         """Find the contacts of a state, in which parts are placed so, within the margin of each family, m."""
         return tuple(family.detect(state, placed, margin) for family, margin in zip(self.families, margins, strict=True))
 
-    def rows(self, found: Sequence[Found], v_prescribed: np.ndarray, dt: float) -> ContactRows:
-        """Rows of the contacts, without those that nothing can press, at prescribed velocities (n,)."""
+    def rows(self, found: Sequence[Found], v_prescribed: np.ndarray, dt: float, *, stay: bool = False) -> ContactRows:
+        """Rows of the contacts, without those that nothing can press, at prescribed velocities (n,).
+
+        Where they will ``stay`` as they are at the start, they lead along the chords of the ways of what driven bases carry.
+        """
         given = Given(self.system.prescribed, v_prescribed, dt, self.rules.correction, self.rules.max_correction)
         each = tuple(family.rows(one, given) for family, one in zip(self.families, found, strict=True))
+        if stay:
+            self._points.follow_turns(each[0].found, each[0].keep, given, each[0].phi, middle=False)
         friction = [rows.friction for rows in each]
         if any(one.ndim == 2 for one in friction):
             friction = [one if one.ndim == 2 else np.repeat(one[:, None], 2, axis=1) for one in friction]

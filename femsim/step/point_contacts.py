@@ -11,7 +11,7 @@ import numpy as np
 from contact import Detector, PlacedShape, PointContacts, first_points
 from contact.compiled import Fixed
 from contact.metrics import norm
-from femsim.base.rotations import cross_matrix
+from femsim.base.rotations import cross_matrix, quaternion_from_vector, quaternion_to_matrix
 from femsim.model.contact_rules import ContactRules
 from femsim.model.parts import Part
 from femsim.step import point_pairs_kernels as pair_kernels, point_rows_kernels as kernels
@@ -307,20 +307,21 @@ class PointFamily:
         if len(out.keep) < len(c):  # one that nothing can press there, at the edge of that
             return rows
         if every is None:
-            self._follow_turns(moved, out.keep, given, out.phi)
+            self.follow_turns(moved, out.keep, given, out.phi, middle=True)
         return FamilyRows(
             moved, out.keep, out.indptr, out.indices, out.data, out.phi, rows.friction, rows.key, frame, rows.gap,
             rows.restitution, rows.softness,
         )  # fmt: skip
 
-    def _follow_turns(self, found: Found, keep: np.ndarray, given: Given, phi: np.ndarray) -> None:
-        """Add to phi (kept, 3) how far the way of what driven bases carry leaves its tangent at the middle, where they turn.
+    def follow_turns(self, found: Found, keep: np.ndarray, given: Given, phi: np.ndarray, *, middle: bool) -> None:
+        """Add to phi (kept, 3) how far the way of what driven bases carry leaves its tangent, where they turn.
 
-        By the theta rule nodes go straight, and are there on the chord of the way of the base. A rigid part turns with the base,
-        so that its points leave their tangents as those of the base do; but its centre goes straight. In an energy-momentum step
-        Cayley's map turns the base, by which ways are as they are there.
+        Contacts are those of the start or of the middle of the step. By the theta rule nodes go straight, and are at the middle
+        on the chord of the way of the base. A rigid part turns with the base, so that its points leave their tangents as those of
+        the base do; but its centre goes straight. In an energy-momentum step Cayley's map turns the base, by which ways are as
+        they are at the middle.
         """
-        if self._system.conserving or not (self._system.prescribes and given.v.any()):
+        if (middle and self._system.conserving) or not (self._system.prescribes and given.v.any()):
             return
         c: PointContacts = found.contacts
         sides = (self.point_part[c.point[keep]], 1.0), (self.shape_part[c.shape[keep]], -1.0)
@@ -332,6 +333,8 @@ class PointFamily:
                 continue
             half = min(0.5 * given.dt * norm(turn), _MOST_CARRIED)
             bend = (math.tan(half) / half - 1.0) * cross_matrix(turn)
+            if not middle:
+                bend = (quaternion_to_matrix(quaternion_from_vector(given.dt * turn)) - np.eye(3)) / given.dt - cross_matrix(turn)
             for (side, sign), (other, _) in zip(sides, sides[::-1], strict=True):
                 own, other = keep[side == k], other[side == k]
                 place = np.where(free[other, None], found.placed.translation[other], c.position[own])

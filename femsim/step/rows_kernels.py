@@ -245,19 +245,21 @@ def creep(
 ) -> float:  # fmt: skip
     """Return the largest speed, m/s, that contacts have on rows ``there`` beyond that on the others and a part ``slip`` of it.
 
-    Of those that press: lam is (nc, 3), normal first.
+    Of those that press: lam is (nc, 3), normal first. Of the others, that by which bodies sink into each other there.
     """
     worst = 0.0
     for m in range(lam.shape[0]):
-        if not lam[m, 0] > 0.0:
-            continue
+        presses = lam[m, 0] > 0.0
         own = other = 0.0
-        for c in range(3):
+        for c in range(3 if presses else 1):
             here, there = phi[m, c], there_phi[m, c]
-            for k in range(indptr[3 * m + c], indptr[3 * m + c + 1]):
-                here += data[k] * v[indices[k]]
             for k in range(there_indptr[3 * m + c], there_indptr[3 * m + c + 1]):
                 there += there_data[k] * v[there_indices[k]]
+            if not presses:
+                worst = max(worst, -there)
+                continue
+            for k in range(indptr[3 * m + c], indptr[3 * m + c + 1]):
+                here += data[k] * v[indices[k]]
             own += here * here
             other += (there - here) ** 2
         worst = max(worst, math.sqrt(other) - slip * math.sqrt(own))

@@ -57,8 +57,8 @@ _CLOSED, _HARDLY = 1e-2, 0.1
 _HARDLY_MOVES, _LIFTED = 100.0, 1e-3
 #: Part of the contact margin by which what counts as still may move in a step.
 STILL = 1e-6
-#: Part of the contact margin a second by which contacts that stick may creep where a step is not linearised again for them, 1/s.
-CREEP = 1e-2
+#: Nonlinear tolerances times the contact margin by which contacts may creep in a second if a step is not linearised again, 1/s.
+CREEP = 100.0
 #: A contact that presses slips, for the frames and for sensors, where it goes a larger part of the contact margin a second, 1/s.
 SLOW = 1e-3
 STAGES = ("assemble", "detect", "solve", "measure", "record")
@@ -119,9 +119,8 @@ class Stepper:
         self.settings = StepSettings(
             scene.dt if dt is None else dt, scene.theta, scene.gravity, conserving, scene.strain_damping if conserving else 0.0
         )
-        self.newton = Newton(
-            scene.nonlinear_tolerance, scene.max_solves, STILL * scene.margin / self.settings.dt, CREEP * scene.margin
-        )
+        tolerance, margin = scene.nonlinear_tolerance, scene.margin
+        self.newton = Newton(tolerance, scene.max_solves, STILL * margin / self.settings.dt, CREEP * (tolerance or 0.0) * margin)
         self.system = System(scene.bodies, scene.couplings)
         self.system.set_prescribed(prescribed_rows(scene, self.system))
         self.contacts = Contacts(self.system, scene.parts, contact_rules(scene))
@@ -194,7 +193,7 @@ class Stepper:
             with self.timed("detect"):
                 found = contacts.detect(state, placed, margins)
             with self.timed("build"):
-                rows = contacts.rows(found, given.v, settings.dt)
+                rows = contacts.rows(found, given.v, settings.dt, stay=self.newton.tolerance is None)
             with self.timed("solve"):
                 linearised = None
                 if ahead:
