@@ -474,23 +474,22 @@ def slant(normal: Vector, s: int, shapes: Shapes) -> tuple[Place, Vector, float]
 
 
 @njit(cache=True, inner=True)
-def mantles_of_cones(count: int, a: int, b: int, shapes: Shapes, out: Output) -> int:
-    """Contact of the mantles of cones a and b, where lines of both with opposite normals cross at points inside both.
+def mantles_apart(a: int, b: int, shapes: Shapes) -> tuple[float, Vector]:
+    """Gap of cones a and b along the normal of their mantles from b to a, m, and that normal; -inf where there is none.
 
-    The normal n from b to a has a known cosine with either axis, so that there are two: n = x a + y b +- z (a x b), with the axes
-    a and b. Lines at the far sides cross too, see :func:`within_overlap`.
+    It has a known cosine with either axis, so that there are two: n = x a + y b +- z (a x b), with the axes a and b.
     """
     along, other = axis_of(shapes.rotation, a, 2), axis_of(shapes.rotation, b, 2)
     between = minus(place_of(shapes.translation, a), place_of(shapes.translation, b))
     cosine, sideways = dot(along, other), cross(along, other)
     square = dot(sideways, sideways)
     if square < ALONG**2:
-        return count
+        return -inf, along
     on_a, on_b = -out_of_mantle(a, shapes)[1], out_of_mantle(b, shapes)[1]
     x, y = (on_a - cosine * on_b) / square, (on_b - cosine * on_a) / square
     left = (1.0 - x * on_a - y * on_b) / square
     if left <= 0.0:
-        return count
+        return -inf, along
     z = sqrt(left)
     best, normal = -inf, along
     for k in range(2):
@@ -498,10 +497,21 @@ def mantles_of_cones(count: int, a: int, b: int, shapes: Shapes, out: Output) ->
         gap = dot(way, minus(moved(between, 1.0, extent(times(-1.0, way), a, shapes)), extent(way, b, shapes)))
         if gap > best:
             best, normal = gap, way
-    if best >= shapes.reach[a]:
+    return best, normal
+
+
+@njit(cache=True, inner=True)
+def mantles_of_cones(count: int, a: int, b: int, shapes: Shapes, out: Output) -> int:
+    """Contact of the mantles of cones a and b, where lines of both with opposite normals cross at points inside both.
+
+    Lines at the far sides cross too, see :func:`within_overlap`.
+    """
+    best, normal = mantles_apart(a, b, shapes)
+    if best == -inf or best >= shapes.reach[a]:
         return count
     from_a, line_a, half_a = slant(times(-1.0, normal), a, shapes)
     from_b, line_b, half_b = slant(normal, b, shapes)
+    between = minus(place_of(shapes.translation, a), place_of(shapes.translation, b))
     apart = minus(moved(between, 1.0, from_a), from_b)
     cosine = dot(line_a, line_b)
     square = 1.0 - cosine * cosine
@@ -528,7 +538,7 @@ def within_overlap(before: int, count: int, a: int, b: int, shapes: Shapes, out:
         deepest = min(deepest, out.gap[k])
         if apart_along((out.frame[k, 0, 0], out.frame[k, 0, 1], out.frame[k, 0, 2]), a, b, shapes) >= 0.0:
             return count
-    if -hair <= deepest < 0.0:
+    if -hair <= deepest < 0.0 or mantles_apart(a, b, shapes)[0] >= 0.0:
         return count
     gap, normal, place = least_overlap(a, b, shapes)
     kept, seen = before, False

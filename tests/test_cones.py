@@ -246,7 +246,7 @@ def test_a_cone_rests_on_its_mirror_image(shape: Cone, up: bool, gap: float) -> 
 
 
 def test_cones_that_meet_at_their_mantles_do_not_pass_through_each_other() -> None:
-    """Crossed frusta at 0.5 m/s: after it neither has passed the other; rolling mantles sink by 5 um a step."""
+    """Crossed frusta at 0.5 m/s: after it neither has passed the other; rolling mantles sink by 4 um a step."""
     frustum = Cone(0.018, 0.02, 0.008)
     scene = fs.Scene("crossed", dt=0.002, gravity=(0.0, 0.0, 0.0))
     scene.add_rigid("lower", frustum, mass=0.1, rotation=(0.5 * np.pi, 0.0, 0.0))
@@ -257,7 +257,7 @@ def test_cones_that_meet_at_their_mantles_do_not_pass_through_each_other() -> No
     sim = fs.Simulation(scene)
     for _ in range(60):
         sim.step()
-        assert sim.converged and sim.row()["max_penetration_m"] < 1.5e-5
+        assert sim.converged and sim.row()["max_penetration_m"] < 1e-5
     assert sim.pose("upper")[1][2] - sim.pose("lower")[1][2] > 0.02
 
 

@@ -1,12 +1,14 @@
 """What keeps the step of a small scene short, against plain twins: compressed rows, following contacts, bounds of speeds, sizes.
 
 Kernels with their twins here: ``pick_contacts``, ``follow`` (``turn_frames`` is in test_middle), ``find_again``, ``fill_pairs``,
-``fill_sides``, ``tell``, ``creep``, ``fastest``, ``bend``, ``find_below``,
+``fill_sides``, ``tell``, ``creep``, ``fastest``, ``turns``,
+``most_bent``, ``find_below``,
 ``move`` by Cayley's map, and those of ``residual_kernels``.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -28,7 +30,7 @@ from femsim.model.bodies.articulated import ArticulatedBody, Link
 from femsim.model.bodies.tree_kernels import move
 from femsim.step import residual_kernels
 from femsim.step.point_pairs_kernels import fill_pairs, fill_sides, find_again
-from femsim.step.point_rows_kernels import Pairs, RigidParts, bend, fastest, follow
+from femsim.step.point_rows_kernels import Pairs, RigidParts, fastest, follow, most_bent, turns
 from femsim.step.rows_kernels import creep, tell
 from femsim.step.stepper import Stepper
 from femsim.step.thin_kernels import find_below
@@ -159,9 +161,28 @@ def test_the_fastest_point_by_nodes_links_and_joints() -> None:
     v[18:24] = [2.0, 0.0, 0.0, 0.0, 4.0, 3.0]
     v[24] = -1.0
     assert fastest(v, nodes, *rigid, centre, reach) == pytest.approx(2.0 + 2.5 * 5.0 + (5.0 + 2.5 * 2.0))
-    assert bend(v, *rigid, centre, reach) == pytest.approx((5.0 + 2.0) * (2.5 * 5.0 + 5.0 + 2.5 * 2.0))
+    turn, bend = np.full((2, 3), 9.0), np.full(2, 9.0)
+    turns(v, *rigid, centre, reach, turn, bend)
+    assert turn.tolist() == [[0.0, 0.0, 0.0], [0.0, 4.0, 1.0]]
+    assert bend == pytest.approx([0.0, math.sqrt(17.0) * (2.5 * 5.0 + 5.0 + 2.5 * 2.0)])
     v[21:24] = screw[0, 5] = 0.0  # what slides on a base that does not turn goes straight
-    assert bend(v, *rigid, centre, reach) == 0.0
+    turns(v, *rigid, centre, reach, turn, bend)
+    assert not turn.any() and not bend.any()
+
+
+def test_contacts_of_parts_that_turn_together() -> None:
+    """Points of parts 0, 1 and 2 and of a body that deforms, 3; the shapes are those of 0, 1 and 2."""
+    turn = np.array([[0.0, 0.0, 2.0], [0.0, 3.0, 4.0], [0.0, 0.0, -1.0], [0.0, 0.0, 0.0]])
+    bend, own = np.array([3.0, 7.0, 5.0, 0.0]), np.arange(4)
+    point_row, shape_part = np.array([-1, -1, -1, 0]), np.arange(3)
+
+    def most(*pairs: tuple[int, int]) -> float:
+        number, shape = np.array(pairs).reshape(-1, 2).T
+        return float(most_bent(np.arange(len(pairs)), number, shape, own, point_row, shape_part, turn, bend))
+
+    assert most() == 0.0 and most((0, 2)) == most((2, 1)) == 0.0  # the other way round
+    assert most((0, 1)) == most((1, 0)) == pytest.approx(7.0 * 8.0 / 25.0)
+    assert most((3, 2), (0, 1)) == 5.0
 
 
 def below_twin(points: np.ndarray, nodes: np.ndarray, triangles: np.ndarray, reach: float, least: float) -> np.ndarray:

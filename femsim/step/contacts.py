@@ -242,9 +242,9 @@ class Contacts:
         """Bounds of the speeds, m/s, at which the gaps of each family may close."""
         return [family.speeds(placed, rates) for family in self.families]
 
-    def bend(self, placed: Placed, v_hat: np.ndarray) -> float:
-        """Bound of the acceleration, m/s^2, by which turns take points of rigid parts off the tangents of their ways."""
-        return self._points.bend(placed, v_hat)
+    def bend(self, rows: ContactRows, v_hat: np.ndarray) -> float:
+        """Bound of the acceleration, m/s^2, by which points of parts that turn together leave the tangents of their ways."""
+        return self._points.bend(rows.families[0], v_hat)
 
     def detect(self, state: State, placed: Placed, margins: Sequence[float | np.ndarray]) -> tuple[Found, ...]:
         """Find the contacts of a state, in which parts are placed so, within the margin of each family, m."""

@@ -50,7 +50,8 @@ class PointFamily:
 
     def __init__(self, system: System, parts: Sequence[Part], places: Places, rules: ContactRules) -> None:
         self._system, self._parts, self._places, self._rules = system, parts, places, rules
-        self._place_carried, self._fastest, self._bend = map(Fixed, (kernels.place_carried, kernels.fastest, kernels.bend))
+        self._place_carried, self._fastest = Fixed(kernels.place_carried), Fixed(kernels.fastest)
+        self._turns, self._most_bent = Fixed(kernels.turns), Fixed(kernels.most_bent)
         self._fill_rows, self._follow, self._add_forces = map(Fixed, (kernels.fill_rows, kernels.follow, kernels.add_forces))
         self._find_again, self._fill_pairs, self._fill_sides = map(
             Fixed, (pair_kernels.find_again, pair_kernels.fill_pairs, pair_kernels.fill_sides)
@@ -195,9 +196,12 @@ class PointFamily:
         """Bound of the speed (m/s) of every point of every part at the velocities v (n,)."""
         return self._fastest(v, self._nodes, *self._places.rigid(placed), placed.translation, self._reach)
 
-    def bend(self, placed: Placed, v: np.ndarray) -> float:
-        """Bound of the acceleration, m/s^2, by which turns take points of rigid parts off the tangents of their ways."""
-        return self._bend(v, *self._places.rigid(placed), placed.translation, self._reach)
+    def bend(self, rows: FamilyRows, v: np.ndarray) -> float:
+        """Bound of the acceleration, m/s^2, by which points of parts that turn together leave the tangents of their ways."""
+        placed, c = rows.found.placed, rows.found.contacts
+        turn, bend = np.empty((len(self._reach), 3)), np.empty(len(self._reach))
+        self._turns(v, *self._places.rigid(placed), placed.translation, self._reach, turn, bend)
+        return self._most_bent(rows.keep, c.point, c.shape, self.point_part, self._row, self.shape_part, turn, bend)
 
     def max_penetration(self, state: State, placed: Placed) -> float:
         """Largest penetration in a state, m."""

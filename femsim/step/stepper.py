@@ -295,7 +295,7 @@ class Stepper:
     def _follow(self, rows: ContactRows, v_prescribed: np.ndarray) -> Follow | None:
         """Rows of contacts at the middle of the step, by its v_hat; those of the start where hardly anything moves.
 
-        By the theta rule they follow rigid parts that turn: levers of the start would make creep what turns with them.
+        By the theta rule they follow bodies that turn together: with levers of the start what turns with a part would creep.
         """
         if self.newton.tolerance is None or not len(rows.phi):
             return None
@@ -304,7 +304,7 @@ class Stepper:
         def there(v_hat: np.ndarray, on: ContactRows | None = None, *, guess: bool = False) -> ContactRows:
             if on is not None:
                 return self.contacts.on_same_features(on, self.system.moved(state, v_hat, 0.5 * dt), v_prescribed, dt)
-            if self._hardly_turns(placed, v_hat) and (guess or not self.follows or self._hardly_moves(placed, v_hat)):
+            if self._hardly_turns(rows, v_hat) and (guess or not self.follows or self._hardly_moves(placed, v_hat)):
                 return rows
             return self.contacts.moved(rows, self.system.moved(state, v_hat, 0.5 * dt), v_prescribed, dt, middle=True)
 
@@ -314,9 +314,9 @@ class Stepper:
         """Whether a step leads nothing that has contacts away from where it was, ``placed``."""
         return within(self._speeds(placed, Rates(v_hat, self._nothing)), self.settings.dt, self._little)
 
-    def _hardly_turns(self, placed: Placed, v_hat: np.ndarray) -> bool:
-        """Whether what turns with a rigid part leaves the tangents of its way so slowly that contacts count as sticking."""
-        return 0.5 * self.settings.dt * self.contacts.bend(placed, v_hat) <= SLOW * self.scene.margin
+    def _hardly_turns(self, rows: ContactRows, v_hat: np.ndarray) -> bool:
+        """Whether bodies that turn together leave the tangents of their ways so slowly that contacts count as sticking."""
+        return 0.5 * self.settings.dt * self.contacts.bend(rows, v_hat) <= SLOW * self.scene.margin
 
     def _speeds(self, placed: Placed, rates: Rates) -> list[float | np.ndarray]:
         """Bounds of the speeds at which gaps may close, asked once for each velocity where none is prescribed."""
