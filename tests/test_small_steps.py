@@ -177,7 +177,7 @@ def test_contacts_of_parts_that_turn_together() -> None:
     point_row, shape_part = np.array([-1, -1, -1, 0]), np.arange(3)
 
     def most(*pairs: tuple[int, int]) -> float:
-        number, shape = np.array(pairs).reshape(-1, 2).T
+        number, shape = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
         return float(most_bent(np.arange(len(pairs)), number, shape, own, point_row, shape_part, turn, bend))
 
     assert most() == 0.0 and most((0, 2)) == most((2, 1)) == 0.0  # the other way round
