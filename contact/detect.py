@@ -404,6 +404,8 @@ class Detector:
         body_rotation: npt.ArrayLike,
         body_translation: npt.ArrayLike,
         margin: float | FloatArray,
+        *,
+        whole: bool = False,
     ) -> PointContacts:
         """Find the same by the poses of the bodies: what :meth:`detect` finds with :meth:`world_poses`, in one call.
 
@@ -413,11 +415,13 @@ class Detector:
             As for :meth:`detect`.
         body_rotation, body_translation
             As for :meth:`world_poses`.
+        whole : bool
+            Whether no contacts are left out where two bodies have many: who looks for those of before finds each of them.
         """
         where = _floats("points", points, (len(self.point_body), 3))
         rotation = _floats("body_rotation", body_rotation, (self._n_bodies, 3, 3))
         translation = _floats("body_translation", body_translation, (self._n_bodies, 3))
-        return self._found(where, self.shape_body, rotation, translation, self._rotation, self._translation, margin)
+        return self._found(where, self.shape_body, rotation, translation, self._rotation, self._translation, margin, whole)
 
     def _found(
         self,
@@ -428,6 +432,7 @@ class Detector:
         rotation: FloatArray,
         translation: FloatArray,
         margin: float | FloatArray,
+        whole: bool = False,
     ) -> PointContacts:
         """Find the contacts of points with shapes, which are first placed on their bodies ``placed`` (s,) or (0,)."""
         self._take_margin(margin)
@@ -445,9 +450,11 @@ class Detector:
                 n = self._without_twins(n)
             if not self.nested:
                 n = self._edges_and_faces(n, rotation, translation, self._n_pairs)
+                if self._thins is not None and not whole and self._most < n <= len(self._point):
+                    n = thinned(n, self._most, self.point_body, self.shape_body, self._thins, self._output)
         if n > len(self._point) and self._grows:
             self._make_room(2 * n)
-            return self._found(where, placed, body_rotation, body_translation, rotation, translation, margin)
+            return self._found(where, placed, body_rotation, body_translation, rotation, translation, margin, whole)
         if n > len(self._point):
             raise ContactError(
                 f"detect: {n} contacts, but there is room for max_contacts = {len(self._point)}; build the "
@@ -487,7 +494,7 @@ class Detector:
         return kept
 
     def _edges_and_faces(self, n: int, rotation: FloatArray, translation: FloatArray, n_pairs: int) -> int:
-        """Write the contacts that points do not see after the first n, of these as many as a pair may have; return how many."""
+        """Write the contacts that points do not see after the first n; return how many there are."""
         table = self._table
         if self._creases is not None and 0 < n <= len(self._point) and self._near(self._flush, self._flush_by, n_pairs):
             placed = self._placed(rotation, translation)
@@ -522,8 +529,6 @@ class Detector:
             )
         if self._faces is not None:
             n = self._contacts_of_faces(n, self._faces, self._placed(rotation, translation), self._output)
-        if self._thins is not None and self._most < n <= len(self._point):
-            n = thinned(n, self._most, self.point_body, self.shape_body, self._thins, self._output)
         return n
 
     def _take_margin(self, margin: float | FloatArray) -> None:

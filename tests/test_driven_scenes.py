@@ -82,8 +82,7 @@ def test_a_heap_of_quadrupeds_comes_to_rest_and_weighs_what_it_weighs() -> None:
     run = fs.simulate(fs.load_scene("quadruped_drop"))
     assert good(run)
     assert run.steps["kinetic_energy_J"][-1] < 1e-6
-    weight = 8 * 16.24 * G  # while the heap still sways a little
-    np.testing.assert_allclose(run.sensors["floor"].force[-1], [0.0, 0.0, -weight], atol=3e-5 * weight)
+    np.testing.assert_allclose(run.sensors["floor"].force[-1], [0.0, 0.0, -8 * 16.24 * G], atol=1e-5 * 8 * 16.24 * G)
     assert run.steps["max_penetration_m"].max() < 1e-3
 
 
@@ -105,7 +104,7 @@ def test_a_hand_screws_a_nut_down_by_a_pitch_a_turn() -> None:
     sunk = run.markers["nut"].position[:, 2] - run.markers["nut"].position[0, 2]
     assert angle[-1] == pytest.approx(-0.5 * math.pi, abs=1e-9)
     apart = np.abs(sunk - 0.005 * angle / (2.0 * math.pi))
-    assert np.median(apart) < 1e-7 and apart.max() < 5e-6  # it may creep and, for single steps, hang within the play
+    assert np.median(apart) < 1e-9 and apart.max() < 5e-6  # it may hang for single steps, within the play
     moving = (run.steps["time_s"] > 0.3) & (run.steps["time_s"] < 1.3)
     load = -run.sensors["bolt"].force[moving, 2].mean()
     assert load == pytest.approx(100.0 + G * run.stepper.scene.body("nut").mass, rel=1e-3)
@@ -224,7 +223,7 @@ def test_an_arm_screws_a_nut_onto_a_bolt() -> None:
     sunk = float(run.markers["nut"].position[0, 2] - run.markers["nut"].position[-1, 2])
     assert turned == pytest.approx(2.65, abs=1e-3)  # 2.25 on the thread
     assert abs(sunk - 0.005 * turned) < 0.0002 * math.tan(math.pi / 6.0)  # within the play
-    assert run.steps["max_penetration_m"].max() < 6e-6
+    assert run.steps["max_penetration_m"].max() < 5e-6
     moving = (run.steps["time_s"] > 1.0) & (run.steps["time_s"] < 2.0)
     bolt, wrist = run.sensors["bolt"].force[moving].mean(axis=0), run.sensors["wrist"]
     np.testing.assert_allclose(wrist.force[moving].mean(axis=0) - bolt, [0.0, 0.0, (0.5 + 0.97) * G], atol=2e-3)

@@ -229,6 +229,31 @@ def test_a_driven_base_that_turns_carries_what_lies_on_it(theta: float | None) -
         assert one.surface == pytest.approx(np.einsum("mic,mc->mi", one.families[0].frame, -np.cross(turn[3:6], then)), abs=1e-9)
 
 
+def test_contacts_are_found_again_where_a_pair_has_more_than_are_kept() -> None:
+    """On a thread other ones are kept at the middle: those of the start have the normals of their places all the same."""
+    few, all_of_them = (
+        Stepper(fs.load_scene("bolt_nut", most_per_pair=most, duration=0.1), make_solver("auto")) for most in (30, 10**6)
+    )
+    state, nothing = few.state, np.zeros(6)
+
+    def rows(stepper: Stepper, at: Any) -> Any:
+        found = stepper.contacts.detect(at, stepper.contacts.places.read(at), [1e-3])
+        return stepper.contacts.rows(found, nothing, DT).families[0]
+
+    q = state.q.copy()
+    angle = 0.1
+    q[2] += 0.005 * angle / (2.0 * np.pi)
+    q[3:7] = Rotation.from_rotvec([0.0, 0.0, angle]).as_quat(scalar_first=True)
+    there = replace(state, q=q)
+    start = few.contacts.rows(few.contacts.detect(state, few.placed, [1e-3]), nothing, DT)
+    own, fresh = few.contacts.moved(start, there, nothing, DT, middle=True).families[0], rows(all_of_them, there)
+    place = matched(own.key, fresh.key)
+    assert len(own.key) == 30 and (place >= 0).all() and (matched(own.key, rows(few, there).key) < 0).any()
+    same_way = np.einsum("mc,mc->m", fresh.frame[place, 0], start.families[0].frame[:, 0]) > 0.0
+    assert same_way.sum() > 25
+    np.testing.assert_allclose(own.frame[same_way, 0], fresh.frame[place[same_way], 0], rtol=0, atol=1e-12)
+
+
 # ------------------------------------------------------------------ the parts
 
 

@@ -139,7 +139,7 @@ def test_a_scene_file_and_ctrl_c(tmp_path: Path) -> None:
 
 def test_what_has_ended_when_ctrl_c_comes_is_kept() -> None:
     def stop(case: fs.CaseRun) -> None:
-        time.sleep(3.0)  # the others end meanwhile, also on a busy machine
+        time.sleep(3.0)  # the others end meanwhile, and the last one has begun
         raise KeyboardInterrupt
 
     runs = fs.run_many(build, [{"height": 0.01}] * 3 + [{"mode": "hang"}], workers=1, duration=0.03, on_case=stop)

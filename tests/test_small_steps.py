@@ -1,14 +1,13 @@
 """What keeps the step of a small scene short, against plain twins: compressed rows, following contacts, bounds of speeds, sizes.
 
 Kernels with their twins here: ``pick_contacts``, ``follow`` (``turn_frames`` is in test_middle), ``find_again``, ``fill_pairs``,
-``fill_sides``, ``tell``, ``creep``, ``fastest``, ``turns``,
-``most_bent``, ``find_below``,
+``fill_sides``, ``tell``, ``creep``, ``fastest``, ``bend``,
+``find_below``,
 ``move`` by Cayley's map, and those of ``residual_kernels``.
 """
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 
 import numpy as np
@@ -30,10 +29,11 @@ from femsim.model.bodies.articulated import ArticulatedBody, Link
 from femsim.model.bodies.tree_kernels import move
 from femsim.step import residual_kernels
 from femsim.step.point_pairs_kernels import fill_pairs, fill_sides, find_again
-from femsim.step.point_rows_kernels import Pairs, RigidParts, fastest, follow, most_bent, turns
+from femsim.step.point_rows_kernels import Pairs, RigidParts, fastest, follow
 from femsim.step.rows_kernels import creep, tell
 from femsim.step.stepper import Stepper
 from femsim.step.thin_kernels import find_below
+from femsim.step.turning_kernels import bend
 
 
 def random_rows(rng: np.random.Generator, contacts: int, n: int) -> sp.csr_matrix:
@@ -161,28 +161,42 @@ def test_the_fastest_point_by_nodes_links_and_joints() -> None:
     v[18:24] = [2.0, 0.0, 0.0, 0.0, 4.0, 3.0]
     v[24] = -1.0
     assert fastest(v, nodes, *rigid, centre, reach) == pytest.approx(2.0 + 2.5 * 5.0 + (5.0 + 2.5 * 2.0))
-    turn, bend = np.full((2, 3), 9.0), np.full(2, 9.0)
-    turns(v, *rigid, centre, reach, turn, bend)
-    assert turn.tolist() == [[0.0, 0.0, 0.0], [0.0, 4.0, 1.0]]
-    assert bend == pytest.approx([0.0, math.sqrt(17.0) * (2.5 * 5.0 + 5.0 + 2.5 * 2.0)])
-    v[21:24] = screw[0, 5] = 0.0  # what slides on a base that does not turn goes straight
-    turns(v, *rigid, centre, reach, turn, bend)
-    assert not turn.any() and not bend.any()
 
 
-def test_contacts_of_parts_that_turn_together() -> None:
-    """Points of parts 0, 1 and 2 and of a body that deforms, 3; the shapes are those of 0, 1 and 2."""
-    turn = np.array([[0.0, 0.0, 2.0], [0.0, 3.0, 4.0], [0.0, 0.0, -1.0], [0.0, 0.0, 0.0]])
-    bend, own = np.array([3.0, 7.0, 5.0, 0.0]), np.arange(4)
-    point_row, shape_part = np.array([-1, -1, -1, 0]), np.arange(3)
+def test_how_far_bodies_that_turn_together_leave_their_tangents() -> None:
+    """By differences: of a robot with a hinge and a slider, a free part, one that rests, and one that deforms."""
+    rng = np.random.default_rng(6)
+    row, origin = np.array([0, 9, -1, -1]), rng.normal(size=(4, 3))
+    screw = rng.normal(size=(2, 6))
+    screw[1, 3:] = 0.0
+    parts = RigidParts(row, origin, np.array([0, 2, 2, 2, 2]), np.array([6, 7]), screw)
+    v, place, h = rng.normal(size=15), rng.normal(size=(1, 3)), 1e-4
+    v[3:6] *= 0.1  # so that robot and part turn the same way
+    v[12:15] = v[3:6] + v[6] * screw[0, 3:] + 0.1
 
-    def most(*pairs: tuple[int, int]) -> float:
-        number, shape = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
-        return float(most_bent(np.arange(len(pairs)), number, shape, own, point_row, shape_part, turn, bend))
+    def turn(part: int) -> np.ndarray:
+        return (v[3:6] + v[6] * screw[0, 3:] if part == 0 else v[12:15]) if part < 2 else np.zeros(3)
 
-    assert most() == 0.0 and most((0, 2)) == most((2, 1)) == 0.0  # the other way round
-    assert most((0, 1)) == most((1, 0)) == pytest.approx(7.0 * 8.0 / 25.0)
-    assert most((3, 2), (0, 1)) == 5.0
+    def acceleration(part: int) -> np.ndarray:
+        """Of the point at ``place``: its velocity by turns, turned on by the angular velocity."""
+        lever = place[0] - origin[part]
+        moves = np.cross(turn(part), lever) + (v[6:8] @ screw[:, :3] if part == 0 else 0.0)
+        turned = Rotation.from_rotvec(h * turn(part)).apply(moves)
+        back = Rotation.from_rotvec(-h * turn(part)).apply(moves)
+        return (turned - back) / (2.0 * h)
+
+    def found(point: int, shape: int) -> float:
+        one, own, point_row = np.zeros(1, dtype=np.int64), np.arange(4), np.array([-1, -1, -1, 0])
+        return float(bend(one, one + point, one + shape, place, own, point_row, own, v, parts))
+
+    common = turn(0) @ turn(1) / max(turn(0) @ turn(0), turn(1) @ turn(1))
+    assert common > 0.3
+    expected = common * np.linalg.norm(acceleration(0) - acceleration(1))
+    assert found(0, 1) == pytest.approx(expected, rel=1e-6) and found(1, 0) == pytest.approx(expected, rel=1e-6)
+    assert found(3, 0) == pytest.approx(np.linalg.norm(acceleration(0)), rel=1e-6)
+    assert found(0, 2) == found(2, 1) == found(3, 2) == found(2, 2) == 0.0
+    v[12:15] *= -1.0
+    assert found(0, 1) == 0.0  # the other way round
 
 
 def below_twin(points: np.ndarray, nodes: np.ndarray, triangles: np.ndarray, reach: float, least: float) -> np.ndarray:
@@ -310,11 +324,11 @@ def test_by_how_much_contacts_creep_on_other_rows() -> None:
     lam[3, 0] = 0.0
     there[:, 0] = 1.0 - (other @ v)[::3]  # none sinks in
     here, moved = (one @ v).reshape(-1, 3) + phi, (other @ v).reshape(-1, 3) + there
-    beyond = np.linalg.norm(moved - here, axis=1) - 0.2 * np.linalg.norm(here, axis=1)
+    beyond = np.linalg.norm((moved - here) * [3.0, 1.0, 1.0], axis=1) - 0.2 * np.linalg.norm(here, axis=1)
 
     def found() -> float:
         rows = one.indptr, one.indices, one.data, phi, other.indptr, other.indices, other.data, there
-        return float(creep(*rows, v, lam, 0.2))
+        return float(creep(*rows, v, lam, 3.0, 0.2))
 
     assert found() == pytest.approx(beyond[[0, 1, 2, 4]].max(), rel=1e-13)
     lam[:, 0] = np.arange(5) == beyond.argmin()
@@ -322,7 +336,7 @@ def test_by_how_much_contacts_creep_on_other_rows() -> None:
     lam[:, 0] = 0.0
     assert found() == 0.0
     there[2, 0] -= 1.25
-    assert found() == pytest.approx(0.25, rel=1e-13)
+    assert found() == pytest.approx(3.0 * 0.25, rel=1e-13)
 
 
 def test_weights_are_the_same_in_every_frame() -> None:

@@ -52,8 +52,9 @@ PATIENCE, STAYING = 2, 10
 #: Nonlinear tolerances that a body may lack of its own forces: with 1 a string or a ball that a robot moves takes a third more
 #: contact problems.
 _OWN = 10.0
-#: Contacts that slip go on other rows as on these where they do so within this part of their slip.
-_SLIP = 0.01
+#: Contacts that slip go on other rows as on these where they do so within this part of their slip; speeds along normals count so
+#: many times.
+_SLIP, _SINK = 0.01, 10.0
 #: It pays where velocities change by less than this part from step to step: the first residual is about the square of that.
 _STEADY = 0.5
 
@@ -85,7 +86,7 @@ class Newton:
     still : float, m/s
         Speed that counts as none: the forces that make it are the least that the residual is relative to.
     creep : float, m/s
-        Speed that contacts which press may have, where the answer of a step leads, beyond that which its problem found.
+        Speed that contacts may have, where the answer of a step leads, beyond that which its problem found.
     """
 
     tolerance: float | None
@@ -327,7 +328,8 @@ class _Iterate:
     """Contact problem of a linearisation, its answer with its forces J^T lam, (n,), and the nonlinear residual of both.
 
     ``rounding`` is the part of the residual that rounding may make, ``own`` the residual of the body that lacks most of its own
-    forces; ``rows`` are those of the problem, ``led`` those where its answer leads, on which the forces act.
+    forces, and ``creep`` by how much contacts go otherwise on other rows, see :func:`_creep`; ``rows`` are those of the problem,
+    ``led`` those where its answer leads, on which the forces act.
     """
 
     problem: ContactProblem
@@ -338,30 +340,42 @@ class _Iterate:
     residual: float
     rounding: float
     own: float
+    creep: float
 
     def holds(self, tolerance: float) -> bool:
         """Whether the equations of the step hold to a tolerance, or to rounding."""
         return self.residual <= max(tolerance, self.rounding)
 
     def hides(self, newton: Newton) -> bool:
-        """Whether the equations of all bodies together hold, but not those of a light one by its own forces, or of contacts.
-
-        The latter are those of the velocities of contacts that press, which are other ones where the answer leads.
-        """
+        """Whether the equations of all bodies together hold, but not those of a light one by its own forces, or of contacts."""
         if newton.tolerance is None or not self.solution.converged or self.residual > newton.tolerance:
             return False
         if self.own > _OWN * newton.tolerance and self.residual > self.rounding:
             return True
-        return _creep(self.rows, self.led, self.solution) > newton.creep
+        return self.creep > newton.creep
 
 
 def _creep(rows: ContactRows, led: ContactRows, found: Solution) -> float:
-    """Speed, m/s, that contacts which press have on the rows ``led`` beyond that on the others, by an answer."""
+    """Speed, m/s, by which contacts go otherwise by an answer on the rows where it leads than on those of its problem.
+
+    That along normals counts more, since bodies sink into each other by it.
+    """
     if led is rows or not len(found.lam):
         return 0.0
     one, other = rows.J, led.J
     return _creep_of(
-        one.indptr, one.indices, one.data, rows.phi, other.indptr, other.indices, other.data, led.phi, found.v, found.lam, _SLIP
+        one.indptr,
+        one.indices,
+        one.data,
+        rows.phi,
+        other.indptr,
+        other.indices,
+        other.data,
+        led.phi,
+        found.v,
+        found.lam,
+        _SINK,
+        _SLIP,
     )
 
 
@@ -428,7 +442,8 @@ def _attempt(
     led = rows if follow is None or not math.isfinite(fastest) else follow(solution.v)
     push = problem.pushed(solution.lam) if led is rows else times_transposed(led.J, solution.lam.ravel())
     residual = _lacking(system, settings, newton, solution.v, push)
-    return _Iterate(problem, rows, led, solution, push, residual, system.rounding, system.worst_share)
+    creep = _creep(rows, led, solution)
+    return _Iterate(problem, rows, led, solution, push, residual, system.rounding, system.worst_share, creep)
 
 
 def _lacking(system: System, settings: StepSettings, newton: Newton, v: np.ndarray, push: np.ndarray) -> float:

@@ -14,7 +14,7 @@ from contact.metrics import norm
 from femsim.base.rotations import cross_matrix, quaternion_from_vector, quaternion_to_matrix
 from femsim.model.contact_rules import ContactRules
 from femsim.model.parts import Part
-from femsim.step import point_pairs_kernels as pair_kernels, point_rows_kernels as kernels
+from femsim.step import point_pairs_kernels as pair_kernels, point_rows_kernels as kernels, turning_kernels
 from femsim.step.contact_family import FamilyRows, Found, Rates, Sides, matched, no_rows, room
 from femsim.step.placed import Placed, Places
 from femsim.step.rows_kernels import Given, Rows, Sums
@@ -51,7 +51,7 @@ class PointFamily:
     def __init__(self, system: System, parts: Sequence[Part], places: Places, rules: ContactRules) -> None:
         self._system, self._parts, self._places, self._rules = system, parts, places, rules
         self._place_carried, self._fastest = Fixed(kernels.place_carried), Fixed(kernels.fastest)
-        self._turns, self._most_bent = Fixed(kernels.turns), Fixed(kernels.most_bent)
+        self._bend = Fixed(turning_kernels.bend)
         self._fill_rows, self._follow, self._add_forces = map(Fixed, (kernels.fill_rows, kernels.follow, kernels.add_forces))
         self._find_again, self._fill_pairs, self._fill_sides = map(
             Fixed, (pair_kernels.find_again, pair_kernels.fill_pairs, pair_kernels.fill_sides)
@@ -151,16 +151,19 @@ class PointFamily:
             points[where] = self._system.bodies[part.body].contact_points(q, part.nodes)
         return points
 
-    def _find(self, points: np.ndarray, placed: Placed, margin: float | np.ndarray) -> PointContacts:
-        """Contacts within a margin, m, or the two of :meth:`speeds`, but those that the rules exclude; views of a detector."""
+    def _find(self, points: np.ndarray, placed: Placed, margin: float | np.ndarray, *, whole: bool = False) -> PointContacts:
+        """Contacts within a margin, m, or the two of :meth:`speeds`, but those that the rules exclude; views of a detector.
+
+        Where two parts have many, some are left out, unless they are asked for as a ``whole``.
+        """
         one = float(margin.max()) if isinstance(margin, np.ndarray) else float(margin)
-        found = self._detector.detect_on(points, placed.rotation, placed.translation, one)
-        whole = self.whole_joints
-        if not self._without and not whole and (self._within is None or np.ndim(margin) == 0):
+        found = self._detector.detect_on(points, placed.rotation, placed.translation, one, whole=whole)
+        joints = self.whole_joints
+        if not self._without and not joints and (self._within is None or np.ndim(margin) == 0):
             return found
         if not len(found):
             return found
-        keep = ~whole.at_shapes(found.point, self.shape_part[found.shape])
+        keep = ~joints.at_shapes(found.point, self.shape_part[found.shape])
         if self._within is not None and isinstance(margin, np.ndarray):
             within = self._within[self.point_part[found.point], self.shape_part[found.shape]]
             keep &= found.gap <= np.where(within, margin[1], margin[0])
@@ -197,11 +200,10 @@ class PointFamily:
         return self._fastest(v, self._nodes, *self._places.rigid(placed), placed.translation, self._reach)
 
     def bend(self, rows: FamilyRows, v: np.ndarray) -> float:
-        """Bound of the acceleration, m/s^2, by which points of parts that turn together leave the tangents of their ways."""
-        placed, c = rows.found.placed, rows.found.contacts
-        turn, bend = np.empty((len(self._reach), 3)), np.empty(len(self._reach))
-        self._turns(v, *self._places.rigid(placed), placed.translation, self._reach, turn, bend)
-        return self._most_bent(rows.keep, c.point, c.shape, self.point_part, self._row, self.shape_part, turn, bend)
+        """Acceleration, m/s^2, by which bodies that turn together leave the tangents of their ways where they touch."""
+        c: PointContacts = rows.found.contacts
+        parts = self._places.rigid(rows.found.placed)
+        return self._bend(rows.keep, c.point, c.shape, c.position, self.point_part, self._row, self.shape_part, v, parts)
 
     def max_penetration(self, state: State, placed: Placed) -> float:
         """Largest penetration in a state, m."""
@@ -272,7 +274,7 @@ class PointFamily:
     def moved(self, rows: FamilyRows, there: State, placed: Placed, given: Given, *, middle: bool) -> FamilyRows:
         """Rows of the same contacts where the bodies are in another state; the force acts on both sides at one place."""
         points = self._place_points(there, placed)
-        now = self._find(points, placed, rows.found.margin)
+        now = self._find(points, placed, rows.found.margin, whole=True)
         every = None if middle else (now.point.copy(), now.shape.copy(), now.gap.copy())
         return self._led(rows, points, placed, given, now, self._found_again(rows.key, now), every)
 

@@ -481,68 +481,6 @@ def fastest(
     return found
 
 
-@njit(cache=True)
-def turns(
-    v: np.ndarray,
-    first: np.ndarray,
-    origin: np.ndarray,
-    joint_start: np.ndarray,
-    joint_row: np.ndarray,
-    screw: np.ndarray,
-    centre: np.ndarray,
-    reach: np.ndarray,
-    turn: np.ndarray,
-    bend: np.ndarray,
-) -> None:
-    """Fill how each part turns at v (n,), (parts, 3), and a bound of the acceleration (m/s^2) of its points by that, (parts,).
-
-    That is the angular velocity times the speed by which it takes its points on; other arrays are as in :func:`fastest`.
-    """
-    for part in range(first.shape[0]):
-        turn[part], bend[part] = 0.0, 0.0
-        row = first[part]
-        if row < 0:
-            continue
-        lever = length(between(origin, part, centre, part)) + reach[part]
-        for c in range(3):
-            turn[part, c] = v[row + 3 + c]
-        speed = lever * length((v[row + 3], v[row + 4], v[row + 5]))
-        for e in range(joint_start[part], joint_start[part + 1]):
-            for c in range(3):
-                turn[part, c] += v[joint_row[e]] * screw[e, 3 + c]
-            along = length((screw[e, 0], screw[e, 1], screw[e, 2])) + lever * length((screw[e, 3], screw[e, 4], screw[e, 5]))
-            speed += abs(v[joint_row[e]]) * along
-        bend[part] = length((turn[part, 0], turn[part, 1], turn[part, 2])) * speed
-
-
-@njit(cache=True)
-def most_bent(
-    keep: np.ndarray,
-    number: np.ndarray,
-    shape: np.ndarray,
-    point_part: np.ndarray,
-    point_row: np.ndarray,
-    shape_part: np.ndarray,
-    turn: np.ndarray,
-    bend: np.ndarray,
-) -> float:
-    """Largest acceleration (m/s^2), by :func:`turns`, of points of two parts in contact that turn together.
-
-    Parts that turn otherwise count by what they have in common, what deforms as if it turned with the part that it touches.
-    """
-    worst = 0.0
-    for i in range(keep.shape[0]):
-        a, b = point_part[number[keep[i]]], shape_part[shape[keep[i]]]
-        if point_row[number[keep[i]]] >= 0:
-            worst = max(worst, bend[b])
-            continue
-        both = turn[a, 0] * turn[b, 0] + turn[a, 1] * turn[b, 1] + turn[a, 2] * turn[b, 2]
-        if both > 0.0:
-            larger_one = max(length((turn[a, 0], turn[a, 1], turn[a, 2])), length((turn[b, 0], turn[b, 1], turn[b, 2])))
-            worst = max(worst, max(bend[a], bend[b]) * both / larger_one**2)
-    return worst
-
-
 @njit(cache=True, _nrt=False)
 def add_forces(
     keep: np.ndarray,

@@ -241,11 +241,13 @@ def tell(lam: np.ndarray, u: np.ndarray, work: np.ndarray, slow: float, state: n
 @njit(cache=True)
 def creep(
     indptr: np.ndarray, indices: np.ndarray, data: np.ndarray, phi: np.ndarray, there_indptr: np.ndarray,
-    there_indices: np.ndarray, there_data: np.ndarray, there_phi: np.ndarray, v: np.ndarray, lam: np.ndarray, slip: float,
+    there_indices: np.ndarray, there_data: np.ndarray, there_phi: np.ndarray, v: np.ndarray, lam: np.ndarray, sink: float,
+    slip: float,
 ) -> float:  # fmt: skip
     """Return the largest speed, m/s, that contacts have on rows ``there`` beyond that on the others and a part ``slip`` of it.
 
-    Of those that press: lam is (nc, 3), normal first. Of the others, that by which bodies sink into each other there.
+    Of those that press: lam is (nc, 3), normal first. Of the others, that by which bodies sink into each other there. Speeds
+    along normals count ``sink`` times.
     """
     worst = 0.0
     for m in range(lam.shape[0]):
@@ -256,11 +258,11 @@ def creep(
             for k in range(there_indptr[3 * m + c], there_indptr[3 * m + c + 1]):
                 there += there_data[k] * v[there_indices[k]]
             if not presses:
-                worst = max(worst, -there)
+                worst = max(worst, -sink * there)
                 continue
             for k in range(indptr[3 * m + c], indptr[3 * m + c + 1]):
                 here += data[k] * v[indices[k]]
             own += here * here
-            other += (there - here) ** 2
+            other += ((there - here) * (sink if c == 0 else 1.0)) ** 2
         worst = max(worst, math.sqrt(other) - slip * math.sqrt(own))
     return worst

@@ -314,6 +314,6 @@ def _in_processes(jobs: Sequence[Job], workers: int) -> Generator[Row]:
     finally:
         stop.set()
         for process in processes:
-            process.close()
+            process.stop()
         for thread in threads:
             thread.join(timeout=5.0)

@@ -52,6 +52,7 @@ class CaseProcess:
         self._options = [] if warm_up else [_COLD]
         self._process: subprocess.Popen[bytes] | None = None
         self._errors: IO[bytes] | None = None
+        self._stopped = False
 
     def run(self, job: Job, memory_limit: float | None = None) -> Row:
         """Run a case. A process that hangs, grows or dies is replaced, and the case is tried again where that may help.
@@ -67,6 +68,11 @@ class CaseProcess:
         -------
         dict
             Row of the case; its status is "timed out" or "out of memory" where it was killed at a limit.
+
+        Raises
+        ------
+        RuntimeError
+            The process did not start, or it was stopped meanwhile: that is no result of the case.
         """
         started = time.perf_counter()
         for attempt in range(1, job.retries + 2):
@@ -78,6 +84,8 @@ class CaseProcess:
             if row is not None:
                 row["attempts"] = attempt
                 return row
+            if self._stopped:
+                raise RuntimeError("the process for cases was stopped")
             if job.folder:
                 shutil.rmtree(work_folder(Path(job.folder) / job.id, pid), ignore_errors=True)
             if status != "failed":  # it would be killed again
@@ -145,6 +153,11 @@ class CaseProcess:
                 self.close()
                 raise RuntimeError(f"the process for cases did not start: {text}")
         return self._process
+
+    def stop(self) -> None:
+        """Kill the process for good, also while another thread waits for a case."""
+        self._stopped = True
+        self.close()
 
     def close(self) -> None:
         """Kill the process."""
