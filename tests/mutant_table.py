@@ -869,4 +869,44 @@ MUTANTS = (
         "* (sign * factor))", "* factor)",
         "test_compare_columns.py",
     ),
+    Mutant(
+        "physics", "a heavy body hides what a light one lacks, and where contacts go", "femsim/step/newton.py",
+        "not last.hides(newton)", "True",
+        "test_turning_tables.py",
+    ),
+    Mutant(
+        "physics", "contacts that would sink in where a step leads are not asked", "femsim/step/rows_kernels.py",
+        "worst = max(worst, -sink * there)", "pass",
+        "test_small_steps.py::test_by_how_much_contacts_creep_on_other_rows test_invariance.py",
+    ),
+    Mutant(
+        "physics", "a driven roller is led off its tangent along normals too", "femsim/step/stepper.py",
+        "stay=self.newton.tolerance is None)", "stay=True)",
+        "test_turning_tables.py",
+    ),
+    Mutant(
+        "physics", "a box goes as its corners would on the base that carries it", "femsim/step/point_contacts.py",
+        "place = np.where(free[other, None], found.placed.translation[other], c.position[own])", "place = c.position[own]",
+        "test_turning_tables.py test_contact_rows.py",
+    ),
+    Mutant(
+        "physics", "the theta rule leaves contacts at the start where bodies turn together", "femsim/step/turning_kernels.py",
+        "worst = max(worst, common * math.sqrt(dot(way, way)))", "pass",
+        "test_turning_tables.py test_small_steps.py",
+    ),
+    Mutant(
+        "physics", "contacts of a thread that are not kept again count as lost", "femsim/step/point_contacts.py",
+        "rows.found.margin, whole=True)", "rows.found.margin)",
+        "test_middle.py",
+    ),
+    Mutant(
+        "physics", "cones a hair apart overlap in the direction that is searched for", "contact/rim_kernels.py",
+        "or mantles_apart(a, b, shapes)[0] >= 0.0", "or False",
+        "test_cones.py",
+    ),
+    Mutant(
+        "judges", "a case that is killed at Ctrl-C counts as one whose process died", "femsim/studies/sweeps/process.py",
+        "self._stopped = True", "pass",
+        "test_sweep.py::test_a_case_that_is_stopped_has_no_row",
+    ),
 )  # fmt: skip

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import errno
 import json
+import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -358,6 +360,27 @@ def test_a_case_that_ended_just_before_it_was_killed_is_kept(tmp_path: Path, pro
     path = scene_file(tmp_path, source, "late.py")
     row = process.run(job(tmp_path, scene=str(path), source=source, time=1.0))
     assert row["status"] == "converged" and read_row(tmp_path / "cases" / asked.id) == row
+
+
+def test_a_case_that_is_stopped_has_no_row(tmp_path: Path, process: CaseProcess, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever waits for it may see the process die before it sees anything else; that was a row "its process died"."""
+    asked, raised = job(tmp_path, parameters={"how": "lock"}), list[str]()
+
+    def run() -> None:
+        try:
+            process.run(asked)
+        except RuntimeError as error:
+            raised.append(str(error))
+
+    process.run(job(tmp_path, id=f"{'well':0>16}"))
+    with monkeypatch.context() as patch:
+        patch.setattr(process, "close", lambda: process._process.kill())
+        waiting = threading.Thread(target=run)
+        waiting.start()
+        time.sleep(0.5)
+        process.stop()
+        waiting.join(timeout=30.0)
+    assert raised == ["the process for cases was stopped"] and not (tmp_path / "cases" / asked.id).exists()
 
 
 # ------------------------------------------------------------------ the table
