@@ -90,7 +90,7 @@ def test_overlaps_are_those_that_a_search_finds(on_a_box: bool, monkeypatch: pyt
         for own, expected in zip(contacts.overlapping(there, arrived, rows), searched, strict=True):
             np.testing.assert_array_equal(own, expected)
 
-    def refuse(*_: object) -> None:
+    def refuse(*_: object, **__: object) -> None:
         raise AssertionError("looked for contacts again")
 
     monkeypatch.setattr(Detector, "detect_on", refuse)
