@@ -135,8 +135,13 @@ MUTANTS = (
     ),
     Mutant(
         "physics", "restitution pulls", STEP + "end_velocity_kernels.py",
-        "offset += restitution[m] *", "offset -= restitution[m] *",
+        "q[a, 0] -= rebound[a]", "q[a, 0] += rebound[a]",
         "test_end_velocity.py::test_a_rigid_box_rebounds_by_the_restitution_of_the_pair",
+    ),
+    Mutant(
+        "physics", "what falls rebounds as by the speed at the start of the step", STEP + "end_velocity_kernels.py",
+        "pull -= data[k] * fall[indices[k]]", "pull -= 0.0 * data[k] * fall[indices[k]]",
+        "test_rebounds.py::test_a_ball_thrown_at_a_ceiling_gains_nothing",
     ),
     Mutant(
         "physics", "a step whose end is not found counts as solved", STEP + "end_velocity.py",

@@ -30,11 +30,14 @@ def test_closed_are_contacts_that_press_or_hardly_part() -> None:
 def test_velocities_without_forces_have_what_restitution_asks_for() -> None:
     rng, J = some_contacts()
     (old, new), surface, restitution = rng.standard_normal((2, N)), rng.standard_normal((NC, 3)), rng.random(NC)
+    rebound, none = np.empty(3), np.zeros(NC)
     closed, forces, q = np.array([0, 2, 4]), rng.standard_normal((3, 3)), np.empty((3, 3))
     blocks = rng.standard_normal((9, 3, 3))
     W = BlockRows(np.array([0, 3, 6, 9]), np.tile(np.arange(3), 3), blocks)
     dense = blocks.reshape(3, 3, 3, 3).transpose(0, 2, 1, 3).reshape(9, 9)
-    kernels.velocities_without_forces(J.indptr, J.indices, J.data, old, new, surface, restitution, closed, W, forces, q)
+    by_rows = J.indptr, J.indices, J.data
+    kernels.rebounds(*by_rows, old, np.zeros(N), surface, none, restitution, closed, 1e-6, 9.81, DT, rebound)
+    kernels.velocities_without_forces(*by_rows, new, surface, rebound, closed, W, forces, q)
     before, expected = (J @ old).reshape(NC, 3) + surface, (J @ new).reshape(NC, 3) + surface
     assert (before[closed, 0] > 0).any() and (before[closed, 0] < 0).any()
     expected[:, 0] += restitution * np.minimum(before[:, 0], 0.0)

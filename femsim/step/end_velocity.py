@@ -4,9 +4,11 @@ A step finds v_hat, by which everything moves, and a body ends it with v1* = v0 
 the velocity of what presses round: it comes to the contact (J v_hat = -gap/dt) and would end as fast away from it. So the law of
 contact is asked once more, of the velocity at the end: with the mass matrix M and the contacts that the step closed,
 
-    M (v1 - v1*) = dt J^T (lam1 - lam),   Signorini-Coulomb between lam1 and u1 = J v1 + e min(J v0, 0) (the latter normal),
+    M (v1 - v1*) = dt J^T (lam1 - lam),   Signorini-Coulomb between lam1 and u1 = J v1 - e s (the latter normal),
 
-e being the restitution of the pair; what prescribed velocities make is in both J v. The forces lam1 are those that act: the
+e being the restitution of the pair and s the speed at which its gap closes: that of the start of the step, -J v0, and what
+external forces add on the way, so that a body leaves a floor with the energy with which it came there, and a ceiling with no
+more (with s = -J v0 it lost m g gap or gained that). What prescribed velocities make is in both J v. The forces lam1 are those that act: the
 momentum of the step changes by dt J^T lam1, and that is what sensors read. This is the impact law of Moreau and Newton beside
 the exact law for the positions; both levels as in Bruls, Acary and Cardona, "Simultaneous enforcement of constraints at position
 and velocity levels in the nonsmooth generalized-alpha scheme", Comput. Methods Appl. Mech. Engrg. 281, 2014.
@@ -26,6 +28,7 @@ step never adds energy. Soft contacts add c/(1 - theta) |lam1 - lam|^2 on the ri
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -36,6 +39,7 @@ from contact.metrics import is_finite
 from contact.split import solve_split
 from femsim.model.bodies.body import StepSettings
 from femsim.step import end_velocity_kernels as kernels
+from femsim.step.contact_family import joined
 from femsim.step.contacts import ContactRows
 from femsim.step.joint_velocity import JointedMobility
 from femsim.step.mobility import mass_times
@@ -172,19 +176,18 @@ def end_velocity(
     along = surface if same else surface * np.column_stack([np.ones(len(lam)), own.tangent_stretch])
     if joints is None:
         masses = system.mobility(old, new)
-        W = split_operator(masses, law, closed, dt)
+        moved, W = partial(velocities, masses), split_operator(masses, law, closed, dt)
     else:
-        W = joints.operator(law, closed, dt)
+        moved, W = joints.velocities, joints.operator(law, closed, dt)
     if soft is not None:
         W = softened(W, soft[closed] / ((1.0 - settings.theta) * dt))
     J, whole = law.J, to_isotropic(own, lam).copy()
     forces, q, impulse = whole[closed], np.empty((len(closed), 3)), np.empty(len(new.v))
-    _without_forces(
-        J.indptr, J.indices, J.data, old.v, new.v, along, rows.restitution, closed, W, forces, q
-    )  # fmt: skip
+    rebound = _rebound(rows, closed, old.v, moved(system.external), settings, newton) if bounces else np.zeros(len(closed))
+    _without_forces(J.indptr, J.indices, J.data, new.v, along, rebound, closed, W, forces, q)
     residual = solve_split(W, q, law.friction[closed], forces, _TOLERANCE, enough=_ENOUGH)
     kernels.change_forces(J.indptr, J.indices, J.data, closed, forces, dt, whole, impulse)
-    v = new.v + (velocities(masses, impulse) if joints is None else joints.velocities(impulse))
+    v = new.v + moved(impulse)
     acting, J, work = whole, own.J, np.empty_like(lam)
     if not same:
         acting = lam.copy()
@@ -193,6 +196,21 @@ def end_velocity(
     if system.prescribes:
         held = held + system.carried(old, new, v - new.v) / dt
     return EndVelocity(v, acting, work, held, residual, (rows, acting - lam))
+
+
+def _rebound(
+    rows: ContactRows, closed: np.ndarray, before: np.ndarray, fall: np.ndarray, settings: StepSettings, newton: Newton
+) -> np.ndarray:
+    """Speeds with which contacts part, (k,), m/s, by velocities at the start, (n,), and what external forces change them by.
+
+    That is taken for no more than gravity: stiff motors are external forces too, but hardly move anything by what they begin with.
+    """
+    J, gap, out = rows.J, joined([own.gap for own in rows.families]), np.empty(len(closed))
+    most = float(np.linalg.norm(settings.gravity))
+    kernels.rebounds(
+        J.indptr, J.indices, J.data, before, fall, rows.surface, gap, rows.restitution, closed, newton.still, most, settings.dt, out
+    )  # fmt: skip
+    return out
 
 
 def drive_work(

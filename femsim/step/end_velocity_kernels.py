@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from contact.compiled import njit
@@ -23,28 +25,64 @@ def close_contacts(lam: np.ndarray, u: np.ndarray, still: float, restitution: np
     return count, bounces
 
 
+@njit(cache=True, inner=True)
+def impact_speed(approach: float, gap: float, pull: float, dt: float) -> float:
+    """Speed, m/s, at which a gap (m) closes that closes with ``approach``, m/s, ever faster by ``pull``, m/s^2.
+
+    What parts at first and does not come back within ``dt``, s, closes at 0.
+    """
+    squared = approach * approach + 2.0 * pull * gap
+    if squared <= 0.0:
+        return 0.0
+    speed = math.sqrt(squared)
+    if approach > 0.0 or (pull > 0.0 and gap > 0.0 and speed - approach <= pull * dt):
+        return speed
+    return 0.0
+
+
+@njit(cache=True)
+def rebounds(
+    indptr: np.ndarray, indices: np.ndarray, data: np.ndarray, old: np.ndarray, fall: np.ndarray, surface: np.ndarray,
+    gap: np.ndarray, restitution: np.ndarray, closed: np.ndarray, still: float, most: float, dt: float, out: np.ndarray,
+) -> None:  # fmt: skip
+    """Fill the speeds with which the contacts ``closed`` (k,) part, (k,), m/s: e of those at which their gaps (nc,), m, close.
+
+    They close as by the velocity of the start, ``old`` (n,), and what external forces change it by, ``fall`` (n,), m/s^2, but
+    along no normal by more than ``most``. ``surface`` (nc, 3), m/s, counts in the former; gaps that close at less than
+    ``still``, m/s, are closed. The 13 parameters are J by its arrays, the velocities, the contacts, the step and the result.
+    """
+    for a in range(closed.shape[0]):
+        m = closed[a]
+        if restitution[m] == 0.0:
+            out[a] = 0.0
+            continue
+        approach, pull = -surface[m, 0], 0.0
+        for k in range(indptr[3 * m], indptr[3 * m + 1]):
+            approach -= data[k] * old[indices[k]]
+            pull -= data[k] * fall[indices[k]]
+        open_by = gap[m] if gap[m] > still * dt else 0.0
+        out[a] = restitution[m] * impact_speed(approach, open_by, min(max(pull, -most), most), dt)
+
+
 @njit(cache=True)
 def velocities_without_forces(
-    indptr: np.ndarray, indices: np.ndarray, data: np.ndarray, old: np.ndarray, new: np.ndarray, surface: np.ndarray,
-    restitution: np.ndarray, closed: np.ndarray, W: BlockRows, forces: np.ndarray, q: np.ndarray,
+    indptr: np.ndarray, indices: np.ndarray, data: np.ndarray, new: np.ndarray, surface: np.ndarray, rebound: np.ndarray,
+    closed: np.ndarray, W: BlockRows, forces: np.ndarray, q: np.ndarray,
 ) -> None:  # fmt: skip
-    """Fill q (k, 3), m/s, of the contacts ``closed`` (k,) at the end of a step: J v1* + e min(J v0, 0) - W lam.
+    """Fill q (k, 3), m/s, of the contacts ``closed`` (k,) at the end of a step: J v1* - e s - W lam, e s (k,) being ``rebound``.
 
-    ``old`` and ``new`` are v0 and v1*, (n,); ``surface`` (nc, 3), m/s, counts in both J v; ``forces`` (k, 3) are lam.
-    The 11 parameters are J by its arrays, the velocities, the contacts and the result.
+    ``new`` (n,) is v1*; ``surface`` (nc, 3), m/s, counts in J v1*; ``forces`` (k, 3) are lam.
+    The 10 parameters are J by its arrays, the velocities, the contacts and the result.
     """
     times_blocks(W, forces, q)
     for a in range(closed.shape[0]):
         m = closed[a]
         for c in range(3):
-            before, after = 0.0, 0.0
+            after = surface[m, c]
             for k in range(indptr[3 * m + c], indptr[3 * m + c + 1]):
-                before += data[k] * old[indices[k]]
                 after += data[k] * new[indices[k]]
-            offset, approach = surface[m, c], before + surface[m, c]
-            if c == 0:
-                offset += restitution[m] * (0.0 if approach >= 0.0 else approach)
-            q[a, c] = after + offset - q[a, c]
+            q[a, c] = after - q[a, c]
+        q[a, 0] -= rebound[a]
 
 
 @njit(cache=True)

@@ -1,0 +1,99 @@
+"""Restitution by the speed at which a gap closes: what a bouncing body keeps does not depend on where steps meet the surface."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+import femsim as fs
+from contact import make_solver
+from femsim.step import end_velocity_kernels as kernels
+from femsim.step.advance import take_step
+from femsim.step.stepper import Stepper
+
+G, RADIUS, HEIGHT = 9.81, 0.01, 0.1
+INTEGRATORS: list[dict[str, Any]] = [{"integrator": "energy-momentum"}, {"theta": 1.0}]
+
+
+def thrown(
+    coefficient: float, dt: float, *, gravity: float = -G, place: float = HEIGHT, speed: float = 0.0, **options: Any
+) -> Stepper:
+    """A ball above a floor, its lowest point at ``place``, m; gravity along z, m/s^2, so that the floor may be a ceiling."""
+    scene = fs.Scene("ball", dt=dt, gravity=(0, 0, gravity), default_friction=0.0, **options)
+    floor = scene.add_floor()
+    ball = scene.add_rigid("ball", fs.Sphere(RADIUS), density=1000.0, position=(0, 0, RADIUS + place), velocity=(0, 0, speed))
+    scene.set_restitution(ball, floor, coefficient)
+    return Stepper(scene, make_solver("auto"))
+
+
+def track(stepper: Stepper, steps: int) -> tuple[np.ndarray, np.ndarray]:
+    """Gap, m, and kinetic and potential energy over mass, J/kg, from the start on."""
+    gap, energy = [], []
+    for _ in range(steps + 1):
+        gap.append(stepper.state.q[2] - RADIUS)
+        energy.append(0.5 * stepper.state.v[2] ** 2 - stepper.scene.gravity[2] * gap[-1])
+        take_step(stepper)
+    return np.array(gap), np.array(energy)
+
+
+@pytest.mark.parametrize("dt", [0.01, 0.005, 0.002])
+@pytest.mark.parametrize("coefficient", [0.5, 0.8, 1.0])
+def test_each_rebound_keeps_the_square_of_the_restitution(coefficient: float, dt: float) -> None:
+    """Free flight keeps its energy, so that between two landings it is that of the drop times a power of e^2."""
+    gap, energy = track(thrown(coefficient, dt, place=0.0987), round(1.2 / dt))
+    assert gap.min() > -1e-9 and np.diff(energy).max() < 1e-12
+    landings = np.flatnonzero(gap < 1e-9)[:4]
+    kept = energy[landings] / energy[0]
+    assert kept == pytest.approx(coefficient ** (2.0 * np.arange(1, len(landings) + 1)), rel=1e-6)
+    assert len(landings) >= 3
+
+
+@pytest.mark.parametrize("options", INTEGRATORS)
+@pytest.mark.parametrize("coefficient", [0.6, 1.0])
+def test_a_ball_thrown_at_a_ceiling_gains_nothing(coefficient: float, options: dict[str, Any]) -> None:
+    """Gravity slows it on the way: it leaves with e of the speed that it comes with, not of that at the start of the step."""
+    stepper = thrown(coefficient, 0.01, gravity=G, place=0.043, speed=-2.0, **options)
+    _, energy = track(stepper, 10)
+    assert np.diff(energy).max() < 1e-12
+    if stepper.settings.conserving:
+        arriving = 0.5 * 2.0**2 - G * 0.043
+        assert energy[-1] == pytest.approx(coefficient**2 * arriving, rel=1e-9)
+
+
+def test_a_ball_of_restitution_comes_to_rest() -> None:
+    stepper = thrown(0.5, 0.01, place=0.001)
+    gap, _ = track(stepper, 40)
+    assert abs(stepper.state.v[2]) < 1e-9 and abs(gap[-1]) < 1e-9
+
+
+def test_a_motor_beyond_gravity_makes_no_rebound() -> None:
+    """A push of a hundred weights counts as one: what it does to the speed is at most what gravity would."""
+    fast = [rebound(approach=1.0, gap=0.01, fall=-fall)[0] for fall in (G, 100.0 * G)]
+    assert fast == pytest.approx([math.sqrt(1.0 + 2.0 * G * 0.01)] * 2, rel=1e-12)
+
+
+def rebound(approach: float, gap: float, fall: float, dt: float = 0.01, still: float = 1e-6) -> np.ndarray:
+    """Speeds with which a contact parts whose gap closes along the only row of v, of restitution 1."""
+    out, row = np.empty(1), np.array([0, 1, 1, 1])
+    kernels.rebounds(
+        row, np.zeros(1, dtype=np.int64), np.ones(1), np.array([-approach]), np.array([fall]), np.zeros((1, 3)),
+        np.array([gap]), np.ones(1), np.zeros(1, dtype=np.int64), still, G, dt, out,
+    )  # fmt: skip
+    return out
+
+
+@pytest.mark.parametrize("approach", [-0.03, -0.01, 0.0, 0.2, 1.0])
+@pytest.mark.parametrize("gap", [0.0, 1e-9, 1e-4, 2e-3])
+@pytest.mark.parametrize("fall", [-G, -1.0, 0.0, 5.0])
+def test_the_speed_of_an_impact_is_that_of_a_body_that_falls(approach: float, gap: float, fall: float) -> None:
+    """Its gap is gap - approach t + fall t^2 / 2, and the first time at which that is 0 says how fast it closes."""
+    expected = max(approach, 0.0)
+    if gap > 1e-6 * 0.01:
+        times = np.roots([0.5 * fall, -approach, gap])
+        times = times[(np.abs(times.imag) < 1e-12) & (times.real > 0.0)].real
+        late = np.inf if approach > 0.0 else 0.01
+        expected = approach - fall * times.min() if times.min(initial=np.inf) <= late else 0.0
+    assert rebound(approach, gap, fall)[0] == pytest.approx(expected, abs=1e-9)
