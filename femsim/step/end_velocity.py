@@ -8,10 +8,11 @@ contact is asked once more, of the velocity at the end: with the mass matrix M a
 
 e being the restitution of the pair and s the speed at which its gap closes: that of the start of the step, -J v0, and what
 external forces add on the way, so that a body leaves a floor with the energy with which it came there, and a ceiling with no
-more (with s = -J v0 it lost m g gap or gained that). What prescribed velocities make is in both J v. The forces lam1 are those that act: the
-momentum of the step changes by dt J^T lam1, and that is what sensors read. This is the impact law of Moreau and Newton beside
-the exact law for the positions; both levels as in Bruls, Acary and Cardona, "Simultaneous enforcement of constraints at position
-and velocity levels in the nonsmooth generalized-alpha scheme", Comput. Methods Appl. Mech. Engrg. 281, 2014.
+more (with s = -J v0 it lost m g gap or gained that). What prescribed velocities make is in both J v. The forces lam1 are those
+that act: the momentum of the step changes by dt J^T lam1, and that is what sensors read. This is the impact law of Moreau and
+Newton beside the exact law for the positions; both levels as in Bruls, Acary and Cardona, "Simultaneous enforcement of
+constraints at position and velocity levels in the nonsmooth generalized-alpha scheme", Comput. Methods Appl. Mech. Engrg. 281,
+2014.
 
 A contact of softness c, whose lam left it c lam deep, feels what the rest of the step presses further, gap + (1 - theta) dt J v1
 + c lam1 = 0. So u1 has c / ((1 - theta) dt) (lam1 - lam) more: it is hard where c is small, else it rebounds, damped.
@@ -27,6 +28,7 @@ step never adds energy. Soft contacts add c/(1 - theta) |lam1 - lam|^2 on the ri
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -174,6 +176,7 @@ def end_velocity(
     law, same = isotropic(own), own.is_isotropic
     surface = rows.surface
     along = surface if same else surface * np.column_stack([np.ones(len(lam)), own.tangent_stretch])
+    moved: Callable[[np.ndarray], np.ndarray]
     if joints is None:
         masses = system.mobility(old, new)
         moved, W = partial(velocities, masses), split_operator(masses, law, closed, dt)
@@ -203,13 +206,11 @@ def _rebound(
 ) -> np.ndarray:
     """Speeds with which contacts part, (k,), m/s, by velocities at the start, (n,), and what external forces change them by.
 
-    That is taken for no more than gravity: stiff motors are external forces too, but hardly move anything by what they begin with.
+    That is taken for no more than gravity: stiff motors are external forces too, but what they begin with moves hardly anything.
     """
-    J, gap, out = rows.J, joined([own.gap for own in rows.families]), np.empty(len(closed))
-    most = float(np.linalg.norm(settings.gravity))
-    kernels.rebounds(
-        J.indptr, J.indices, J.data, before, fall, rows.surface, gap, rows.restitution, closed, newton.still, most, settings.dt, out
-    )  # fmt: skip
+    J, gap, e, out = rows.J, joined([own.gap for own in rows.families]), rows.restitution, np.empty(len(closed))
+    step = newton.still, float(np.linalg.norm(settings.gravity)), settings.dt
+    kernels.rebounds(J.indptr, J.indices, J.data, before, fall, rows.surface, gap, e, closed, *step, out)
     return out
 
 
