@@ -144,6 +144,16 @@ MUTANTS = (
         "test_rebounds.py::test_a_ball_thrown_at_a_ceiling_gains_nothing",
     ),
     Mutant(
+        "physics", "rebounds add energy", STEP + "rebounds.py",
+        "over = high > 0.0", "over = high > 1.0",
+        "test_rebounds.py::test_a_tumbling_box_gains_nothing",
+    ),
+    Mutant(
+        "physics", "what a driven body gives is from nothing", STEP + "rebounds.py",
+        "gained = ended - self.begun + np.bincount(", "gained = ended - self.begun - np.bincount(",
+        "test_rebounds.py::test_a_racket_gives_a_box_what_it_has_beside_it",
+    ),
+    Mutant(
         "physics", "a step whose end is not found counts as solved", STEP + "end_velocity.py",
         "if self.residual <= _ENOUGH or not solved.solution.converged:", "if self.residual <= 1.0:",
         "test_end_velocity.py::test_a_step_whose_end_is_not_found_has_not_converged",

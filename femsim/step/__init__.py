@@ -18,7 +18,7 @@
     Forces from outside the scene on points of its parts.
 `predict`
     Where a step is thought to lead, by the steps before it.
-`end_velocity`, `joint_velocity`, `mobility`
+`end_velocity`, `rebounds`, `joint_velocity`, `mobility`
     What the contact law says of the velocities at the end of a step, rest and restitution, and what joints allow of them; the
     inverse masses by which impulses act.
 `free_flight`

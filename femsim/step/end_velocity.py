@@ -31,22 +31,24 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
-from contact import from_isotropic, isotropic, to_isotropic
+from contact import ContactProblem, from_isotropic, isotropic, to_isotropic
 from contact.compiled import Fixed
 from contact.masses import softened, split_operator, velocities
+from contact.masses_kernels import BlockRows
 from contact.metrics import is_finite
 from contact.split import solve_split
 from femsim.model.bodies.body import StepSettings
 from femsim.step import end_velocity_kernels as kernels
-from femsim.step.contact_family import joined
 from femsim.step.contacts import ContactRows
 from femsim.step.joint_velocity import JointedMobility
 from femsim.step.mobility import mass_times
 from femsim.step.newton import Newton, Solved
 from femsim.step.prescribed import Prescribed
+from femsim.step.rebounds import Budget, rebound_speeds, without_gain
 from femsim.step.state import State
 from femsim.step.system import System
 
@@ -172,11 +174,9 @@ def end_velocity(
     closed, soft = closed[:count], rows.softness
     if soft is not None and settings.theta == 1.0:  # what is soft has moved by its velocity at the end
         closed, soft = closed[soft[closed] == 0.0], None
-    own = problem.with_rows(rows.J, rows.friction)
-    law, same = isotropic(own), own.is_isotropic
-    surface = rows.surface
-    along = surface if same else surface * np.column_stack([np.ones(len(lam)), own.tangent_stretch])
     moved: Callable[[np.ndarray], np.ndarray]
+    own = problem.with_rows(rows.J, rows.friction)
+    law = isotropic(own)
     if joints is None:
         masses = system.mobility(old, new)
         moved, W = partial(velocities, masses), split_operator(masses, law, closed, dt)
@@ -184,34 +184,62 @@ def end_velocity(
         moved, W = joints.velocities, joints.operator(law, closed, dt)
     if soft is not None:
         W = softened(W, soft[closed] / ((1.0 - settings.theta) * dt))
-    J, whole = law.J, to_isotropic(own, lam).copy()
-    forces, q, impulse = whole[closed], np.empty((len(closed), 3)), np.empty(len(new.v))
-    rebound = _rebound(rows, closed, old.v, moved(system.external), settings, newton) if bounces else np.zeros(len(closed))
-    _without_forces(J.indptr, J.indices, J.data, new.v, along, rebound, closed, W, forces, q)
-    residual = solve_split(W, q, law.friction[closed], forces, _TOLERANCE, enough=_ENOUGH)
-    kernels.change_forces(J.indptr, J.indices, J.data, closed, forces, dt, whole, impulse)
-    v = new.v + moved(impulse)
-    acting, J, work = whole, own.J, np.empty_like(lam)
-    if not same:
-        acting = lam.copy()
-        acting[closed] = from_isotropic(own, whole)[closed]
-    kernels.work_of_forces(J.indptr, J.indices, J.data, lam, u, acting, surface, new.v + v, dt, work)
+    impact = _Impact(rows, own, law, closed, W, moved, lam, u, new.v)
+    if not bounces:
+        found = impact.ends(np.zeros(len(closed)))
+    else:
+        rebound = rebound_speeds(rows, closed, old.v, moved(system.external), settings, newton.still)
+        budget = Budget.of(system, rows, closed, W, old, new, dt)
+        found = without_gain(impact.ends, lambda end: budget.gained(end.v, end.acting), budget.group, rebound)
     if system.prescribes:
-        held = held + system.carried(old, new, v - new.v) / dt
-    return EndVelocity(v, acting, work, held, residual, (rows, acting - lam))
+        held = held + system.carried(old, new, found.v - new.v) / dt
+    return EndVelocity(found.v, found.acting, found.work, held, found.residual, (rows, found.acting - lam))
 
 
-def _rebound(
-    rows: ContactRows, closed: np.ndarray, before: np.ndarray, fall: np.ndarray, settings: StepSettings, newton: Newton
-) -> np.ndarray:
-    """Speeds with which contacts part, (k,), m/s, by velocities at the start, (n,), and what external forces change them by.
+class _Found(NamedTuple):
+    """Velocities, (n,), forces that act, (nc, 3), N, their work, (nc, 3), J, and the residual of the contact law."""
 
-    That is taken for no more than gravity: stiff motors are external forces too, but what they begin with moves hardly anything.
+    v: np.ndarray
+    acting: np.ndarray
+    work: np.ndarray
+    residual: float
+
+
+@dataclass
+class _Impact:
+    """The contact law of the velocities at the end of a step, for the contacts ``closed``, (k,), of its ``rows``.
+
+    ``own`` and ``law`` are the problem with these rows and the one with one coefficient a contact, ``W`` the operator of the
+    latter, ``moved`` what impulses make of velocities; ``lam`` and ``u`` are those of the step, (nc, 3), and ``before`` is v1*.
     """
-    J, gap, e, out = rows.J, joined([own.gap for own in rows.families]), rows.restitution, np.empty(len(closed))
-    step = newton.still, float(np.linalg.norm(settings.gravity)), settings.dt
-    kernels.rebounds(J.indptr, J.indices, J.data, before, fall, rows.surface, gap, e, closed, *step, out)
-    return out
+
+    rows: ContactRows
+    own: ContactProblem
+    law: ContactProblem
+    closed: np.ndarray
+    W: BlockRows
+    moved: Callable[[np.ndarray], np.ndarray]
+    lam: np.ndarray
+    u: np.ndarray
+    before: np.ndarray
+
+    def ends(self, rebound: np.ndarray) -> _Found:
+        """Find velocities and forces where contacts part with these speeds, (k,), m/s."""
+        closed, surface, J, dt = self.closed, self.rows.surface, self.law.J, self.own.dt
+        same = self.own.is_isotropic
+        along = surface if same else surface * np.column_stack([np.ones(len(self.lam)), self.own.tangent_stretch])
+        acting = to_isotropic(self.own, self.lam).copy()
+        forces, q, impulse = acting[closed], np.empty((len(closed), 3)), np.empty(len(self.before))
+        _without_forces(J.indptr, J.indices, J.data, self.before, along, rebound, closed, self.W, forces, q)
+        residual = solve_split(self.W, q, self.law.friction[closed], forces, _TOLERANCE, enough=_ENOUGH)
+        kernels.change_forces(J.indptr, J.indices, J.data, closed, forces, dt, acting, impulse)
+        v = self.before + self.moved(impulse)
+        if not same:
+            whole, acting = acting, self.lam.copy()
+            acting[closed] = from_isotropic(self.own, whole)[closed]
+        J, work = self.own.J, np.empty_like(self.lam)
+        kernels.work_of_forces(J.indptr, J.indices, J.data, self.lam, self.u, acting, surface, self.before + v, dt, work)
+        return _Found(v, acting, work, residual)
 
 
 def drive_work(
