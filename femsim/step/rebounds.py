@@ -62,9 +62,9 @@ class Budget:
     group : ndarray, (k,)
         Number of the group of each contact that the step closed.
     bodies : list of (int, int)
-        Group and number of each body that takes part in one whose bodies are free and rigid.
+        Group and number of each body of those that are judged, with the bodies that are joined to it.
     judged : ndarray, (groups,), bool
-        Groups of such bodies alone.
+        Groups of rigid bodies alone that are free or joined to such.
     begun : ndarray, (groups,), J
         Kinetic energy of their bodies at the start, and work of external forces in the step.
     """
@@ -86,15 +86,17 @@ class Budget:
         count = find_groups(W.indptr, W.indices, order, ptr)
         group = np.empty(len(closed), dtype=np.int64)
         group[order] = np.repeat(np.arange(count), np.diff(ptr[: count + 1]))
+        starts, J = np.array([v.start for v in system.v_slices]), rows.J
+        company, able = _companies(system)
         judged, begun, bodies = np.ones(count, dtype=np.bool_), np.zeros(count), []
-        starts = np.array([v.start for v in system.v_slices])
         for g in range(count):
-            J, touched = rows.J, np.zeros(system.n, dtype=np.bool_)
+            touched = np.zeros(system.n, dtype=np.bool_)
             for m in closed[group == g]:
                 touched[J.indices[J.indptr[3 * m] : J.indptr[3 * m + 3]]] = True
-            for k in np.unique(np.searchsorted(starts, np.flatnonzero(touched), side="right") - 1).tolist():
+            own = np.unique(company[np.searchsorted(starts, np.flatnonzero(touched), side="right") - 1])
+            judged[g] = able[own].all()
+            for k in np.flatnonzero(np.isin(company, own)).tolist() if judged[g] else ():
                 body, q, v = system.bodies[k], system.q_slices[k], system.v_slices[k]
-                judged[g] &= body.kind == "generalized" and body.n_v == 6 and k not in system.coupled
                 begun[g] += body.kinetic_energy(old.q[q], old.v[v]) + dt * float(system.external[v] @ new.v_hat[v])
                 bodies.append((g, k))
         return cls(system, rows, closed, group, bodies, judged, begun, new.q, dt)
@@ -111,6 +113,24 @@ class Budget:
         gained = ended - self.begun + np.bincount(self.group, driven, minlength=len(ended))
         rough = _ROUGH * (ended + np.abs(self.begun))
         return np.where(self.judged & (np.abs(gained) > rough), gained, 0.0)
+
+
+def _companies(system: System) -> tuple[np.ndarray, np.ndarray]:
+    """Return which bodies hang together, by the number of each one's company, and the companies of rigid, free bodies alone.
+
+    What joins these holds by rows, so that it does no work but what friction takes.
+    """
+    company = np.arange(len(system.bodies))
+    for coupling in system.couplings:
+        first, *others = [company[k] for k, _ in coupling.rows]
+        company[np.isin(company, others)] = first
+    able = np.zeros(len(company), dtype=np.bool_)
+    able[company] = True
+    for k, (body, v) in enumerate(zip(system.bodies, system.v_slices, strict=True)):
+        able[company[k]] &= body.kind == "generalized" and body.n_v == 6 and not system.prescribed[v].any()
+    for coupling in system.couplings:
+        able[company[coupling.rows[0][0]]] &= coupling.joins
+    return company, able
 
 
 def without_gain(
