@@ -50,7 +50,8 @@ class ContactCalls(SceneContents):
         """Set the share of the approach speed with which the contacts of a pair separate; 0 where nothing is said.
 
         Rigid bodies rebound by it. Soft bodies rebound by their elasticity: there it is about the nodes of their surface alone.
-        With friction, several contacts at once and coefficients above zero, this law of Newton's can add energy.
+        With friction and several contacts at once this law of Newton's would add energy: rigid bodies, alone or joined, rebound
+        with less then; robots may gain some.
 
         Parameters
         ----------
