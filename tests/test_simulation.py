@@ -457,14 +457,6 @@ def test_notes_of_a_run_are_those_of_its_scene() -> None:
     assert run.notes == scene.notes and len(run.notes) == 1 and f"note               {run.notes[0]}" in run.summary()
 
 
-def test_a_compliant_motion_that_is_lost_is_named() -> None:
-    scene = fs.Scene("box", dt=0.01, duration=0.1, theta=1.0)
-    box = scene.add_rigid("box", fs.Box((0.01,) * 3), mass=0.1)
-    scene.drive(box, lambda t: (np.full(3, 0.0 if t < 0.055 else np.nan), np.zeros(3)), stiffness=(100.0, 1.0))
-    with pytest.raises(fs.InputError, match=r"the motion of box is not finite at 0.06 s; correct the function"):
-        fs.simulate(scene)
-
-
 def test_recorded_in_memory_with_a_fork_beside_it() -> None:
     run = fs.simulate(cube_scene())
     sim = fs.Simulation(cube_scene(), record=True)
