@@ -261,7 +261,7 @@ MUTANTS = (
         "test_rod_momentum.py::test_a_solved_step_that_makes_energy_is_better_than_one_that_is_not_solved",
     ),
     Mutant(
-        "physics", "a rope of threads is as stiff as a solid rod", BODIES + "rod.py",
+        "physics", "a rope of threads is as stiff as a solid rod", BODIES + "rod_make.py",
         "*section.bending_factor * solid", "*solid",
         "test_rod.py::test_links_are_bricks test_cable_scenes.py::test_hanging_cable_is_a_catenary",
     ),
