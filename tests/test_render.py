@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from drawn_runs import SIZE, cube_tets, read_png, write_run
 
-import viz.render as render
 import viz.series as series
 import viz.survey as survey
 from viz import HdfSeries, PartFrame, PvdSeries, VizError, render_run
 from viz.canvas import Canvas
+from viz.schedule import film_numbers, nearest_frames
 
 
 def test_stills_are_evenly_spaced_first_and_last_included(tmp_path, drawing):
@@ -69,7 +69,7 @@ def test_several_runs_stand_side_by_side_at_the_same_time(tmp_path, drawing):
     assert [path.name for path in result.frames] == ["frame_000000.png", "frame_000006.png"]
     assert all(path.parent == short / "pictures" for path in result.frames)
     assert read_png(result.frames[0]).shape == (240, 640, 3)
-    rows = render._side_by_side([survey.frames_of(short, 1), survey.frames_of(long, 1)])
+    rows = nearest_frames([survey.frames_of(short, 1), survey.frames_of(long, 1)])
     assert [(a.number, b.number) for a, b in rows] == [(0, 0), (1, 1), (2, 2), (3, 3), (3, 4), (3, 5), (3, 6)]
     with pytest.raises(VizError, match="no run folder"):
         render_run([])
@@ -102,12 +102,12 @@ def test_vtkhdf_gives_the_same_picture(tmp_path, drawing):
 
 def test_a_film_is_in_real_time_and_shows_each_frame_until_the_next():
     times = list(np.arange(0.0, 2.0 + 1e-9, 0.01))  # 100 frames a second
-    numbers = render._film_numbers(times, 25.0, 1.0)
+    numbers = film_numbers(times, 25.0, 1.0)
     assert len(numbers) == 51 and numbers[:3] == [0, 4, 8] and numbers[-1] == 200
-    assert len(render._film_numbers(times, 25.0, 0.1)) == 501
-    slow = render._film_numbers([0.0, 0.1, 0.2], 20.0, 1.0)
+    assert len(film_numbers(times, 25.0, 0.1)) == 501
+    slow = film_numbers([0.0, 0.1, 0.2], 20.0, 1.0)
     assert slow == [0, 0, 1, 1, 2]
-    assert render._film_numbers([0.3], 25.0, 1.0) == [0]
+    assert film_numbers([0.3], 25.0, 1.0) == [0]
 
 
 def test_only_frames_of_the_film_are_drawn(tmp_path, drawing):

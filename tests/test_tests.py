@@ -39,7 +39,7 @@ OWNERS = {
     "test_layers": ["femsim/__init__.py"],
     "test_numba_cache": ["femsim/base/numba_cache.py"],
     "test_rod_momentum": ["femsim/model/bodies/rod_step.py"],
-    "test_render": ["viz/canvas.py", "viz/render.py"],
+    "test_render": ["viz/canvas.py"],
     "test_render_guard": ["viz/render.py"],
     "test_render_looks": ["viz/ground.py", "viz/stage.py"],
     "test_simulation": ["contact/delassus.py"],
