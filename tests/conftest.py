@@ -46,6 +46,16 @@ def scene(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return scene_file(tmp_path).name
 
 
+@pytest.fixture(scope="session")
+def drawing() -> None:
+    """For tests that draw: they are skipped where nothing can be drawn."""
+    from viz import probe_rendering
+
+    status = probe_rendering()
+    if not status.ok:
+        pytest.skip(status.message)
+
+
 @pytest.fixture
 def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
     """Figures are made but not turned into pixels, which takes most of their time: for tests of what is around them."""

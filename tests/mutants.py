@@ -26,7 +26,8 @@ import time
 from dataclasses import astuple, dataclass
 from pathlib import Path
 
-from mutant_table import MUTANTS, Mutant
+from mutant import Mutant
+from mutant_table import MUTANTS
 
 ROOT = Path(__file__).resolve().parents[1]
 #: What is copied: all that the named tests read.

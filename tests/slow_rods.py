@@ -8,8 +8,9 @@ import numpy as np
 from scipy.integrate import solve_bvp
 from scipy.spatial.transform import Rotation
 
-from femsim.model.bodies.rod import MAX_TENSION, Rod
+from femsim.model.bodies.rod import Rod
 from femsim.model.bodies.rod_end import RodEnd
+from femsim.model.bodies.rod_make import MAX_TENSION
 from materials import Elastic, rectangular_section
 
 CLAMPED, HINGED, FREE = RodEnd("clamped"), RodEnd("hinged"), RodEnd()
@@ -66,7 +67,7 @@ class Joint:
             self.J = np.vstack([top, np.zeros((3, 12))])
         else:
             middle = R[0] @ turn
-            self.e = np.concatenate([middle.T @ g, phi - rod._rest[k]])
+            self.e = np.concatenate([middle.T @ g, phi - rod.joints().rest[k]])
             shear = [section.shear_factor_1 * shear_pull, section.shear_factor_2 * shear_pull]
             bend = [E * section.second_moment_1, E * section.second_moment_2, G * section.torsion_constant]
             self.K = np.diag([*shear, pull, *(section.bending_factor * b for b in bend)]) / length

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pytest
 from small_scene import scene_file
 
 import femsim as fs
@@ -61,3 +62,17 @@ def write(folder: Path, text: str, name: str = "c.toml", noise: float = 1e-4, se
     path = folder / name
     path.write_text(f'scene = "cube.py"\n{text}', encoding="utf-8")
     return path
+
+
+def altered(text: str, old: str, new: str) -> str:
+    """Put another text in the place of one that stands there."""
+    assert old in text, old
+    return text.replace(old, new)
+
+
+def assert_refused(path: Path, message: str) -> None:
+    """A calibration is refused with this message, and leaves no folder."""
+    out = path.parent / "fit"
+    with pytest.raises(fs.InputError, match=message):
+        fs.calibrate(path, out=out, workers=1)
+    assert not out.exists()

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from driven_joint import write_scene, write_table
 from inline_engine import Inline
+from small_calibrations import altered, assert_refused
 
 import femsim as fs
 from femsim.studies.calibration import calibrate as calibrate_module
@@ -60,28 +61,26 @@ def test_damping_and_mass_are_found_from_a_torque(tmp_path: Path, call: Callable
 
 
 @pytest.mark.parametrize(
-    ("fit", "message"),
+    ("old", "new", "message"),
     [
         (
-            FIT.replace("elbow_torque_Nm", "elbow_torq_Nm"),
+            "elbow_torque_Nm",
+            "elbow_torq_Nm",
             r"c\.toml: column 'elbow_torq_Nm', which \[columns\] of the card names, .* swing; did you mean 'elbow_torque_Nm'",
         ),
-        (FIT.replace("logs =", 'sensor = "elbow", logs ='), r"c\.toml: sensor 'elbow' is asked for, but the card maps columns"),
+        ("logs =", 'sensor = "elbow", logs =', r"c\.toml: sensor 'elbow' is asked for, but the card maps columns"),
+        ("torque = 0.01", "angle = 0.01", r"c\.toml: noise\.angle is 0\.01, but the logs have no angle, only torque"),
         (
-            FIT.replace("torque = 0.01", "angle = 0.01"),
-            r"c\.toml: noise\.angle is 0\.01, but the logs have no angle, only torque",
-        ),
-        (
-            FIT.replace(CARD_LINE, 'axes = { tx = "effort" }'),
+            CARD_LINE,
+            'axes = { tx = "effort" }',
             r"c\.toml: the run swing has only elbow \(revolute\); .* Or name columns of its sensors\.csv under \[columns\]",
         ),
     ],
 )
 @pytest.mark.usefixtures("inline")
 def test_a_calibration_to_columns_that_are_not_there_is_refused_before_it_runs(
-    fit: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    old: str, new: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = calibration(tmp_path, fit)
+    path = calibration(tmp_path, altered(FIT, old, new))
     monkeypatch.setattr(Inline, "run", lambda self, jobs: pytest.fail("a case runs"))
-    with pytest.raises(fs.InputError, match=message):
-        fs.calibrate(path, out=tmp_path / "fit", workers=1)
+    assert_refused(path, message)

@@ -113,6 +113,39 @@ def test_a_limit_of_torque_is_its_own() -> None:
     assert np.linalg.norm(run.sensors["wrist"].force, axis=1).max() > 0.5
 
 
+@pytest.mark.parametrize(
+    ("theta", "lost", "named"),
+    [
+        (1.0, (0.055, 1.0), "0.06"),
+        (0.5, (0.0501, 1.0), "0.055"),  # the middle of a step
+        (0.5, (0.0551, 1.0), "0.06"),
+        (0.5, (0.0549, 0.0551), "0.055"),
+        (0.5, (-1.0, 0.004), "0"),
+    ],
+)
+def test_a_motion_that_is_lost_is_named_with_a_time_at_which_it_was_asked(
+    theta: float, lost: tuple[float, float], named: str
+) -> None:
+    asked = []
+
+    def motion(t: float) -> tuple[np.ndarray, np.ndarray]:
+        asked.append(t)
+        return np.full(3, np.nan if lost[0] < t < lost[1] else 0.0), np.zeros(3)
+
+    with pytest.raises(
+        fs.InputError, match=rf"the motion of cube is not finite at {named} s; correct .* theta 1/2 in its middle"
+    ):
+        fs.simulate(cube(motion, step={"theta": theta}))
+    assert asked[-1] == pytest.approx(float(named), abs=1e-12) and lost[0] < asked[-1] < lost[1]
+
+
+def test_a_motion_that_is_lost_late_is_named_with_all_digits() -> None:
+    k, q0 = np.ones(6), np.array([0.0, 0, 0, 1, 0, 0, 0])
+    drive = CompliantDrive("d", "b", 0, q0, lambda t: (np.full(3, np.nan), np.zeros(3)), stiffness=k, damping=k)
+    with pytest.raises(fs.InputError, match=r"the motion of b is not finite at 123.45675 s"):
+        drive.prepare([q0], 123.45675)
+
+
 @pytest.mark.parametrize("limit", [(np.inf, np.inf), (3.0, 0.2)])
 def test_what_it_adds_to_a_is_the_derivative_of_its_wrench(limit: tuple[float, float]) -> None:
     """Small turns, so that the way turns as the base does; beyond the limits too."""

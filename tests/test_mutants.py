@@ -7,14 +7,24 @@ from pathlib import Path
 
 import mutants
 import pytest
-from mutant_table import MUTANTS, Mutant
+from mutant import Mutant
+from mutant_table import GROUPS, MUTANTS, TABLES
 
 
 def test_there_are_sixty_of_all_groups() -> None:
     groups = Counter(mutant.group for mutant in MUTANTS)
-    assert sum(groups.values()) >= 60 and set(groups) == {"physics", "sensors", "energies", "judges"}
+    assert sum(groups.values()) >= 60 and set(groups) == set(GROUPS)
     assert min(groups.values()) >= 10
     assert len({mutant.what for mutant in MUTANTS}) == len(MUTANTS)
+
+
+@pytest.mark.parametrize("rooms", TABLES, ids=lambda rooms: rooms[0])
+def test_each_table_has_the_mutants_of_its_rooms(rooms: tuple[str, ...]) -> None:
+    """In the order of their groups, so that a new one has one place."""
+    own = TABLES[rooms]
+    assert own and all(mutant.file.startswith(rooms) for mutant in own)
+    numbers = [GROUPS.index(mutant.group) for mutant in own]
+    assert numbers == sorted(numbers)
 
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.what)

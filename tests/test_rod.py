@@ -43,8 +43,9 @@ from slow_rods import (
 from femsim.base.errors import InputError
 from femsim.base.rotations import quaternion_multiply
 from femsim.model.bodies.body import StepSettings
-from femsim.model.bodies.rod import MAX_TENSION, Rod
+from femsim.model.bodies.rod import Rod
 from femsim.model.bodies.rod_end import RodEnd
+from femsim.model.bodies.rod_make import MAX_TENSION
 from materials import Elastic, rectangular_section
 
 # ---------------------------------------------------------------------- plain twins of the joint

@@ -170,7 +170,7 @@ def test_step_forces_do_the_work_of_the_energy(ends: str, amount: float, spin: f
     energies = []
     for poses in (before, after):
         rod.update_joints(poses[1:-1].ravel(), poses[[0, -1]])
-        energies.append(rod._energy)
+        energies.append(rod.strained.energy)
     force = step_force(rod, before, after, v, 0.0)
     pairs = [(np.concatenate([-f[:3], f[3:6], f[:3], f[6:]]), v[k : k + 2].ravel()) for k, f in enumerate(force)]
     size = sum(float(np.abs(f * w).sum()) for f, w in pairs)
@@ -185,7 +185,7 @@ def test_step_forces_do_the_work_of_the_energy(ends: str, amount: float, spin: f
     assert lost > 1e-8 * energies[0] if amount else abs(lost) < 1e-13 * (size + energies[0])
     rod.update_joints(before[1:-1].ravel(), before[[0, -1]])
     still = step_force(rod, before, before, np.zeros_like(v), 0.3)
-    np.testing.assert_allclose(still, rod._force, rtol=0, atol=1e-13 * np.abs(still).max())
+    np.testing.assert_allclose(still, rod.strained.force, rtol=0, atol=1e-13 * np.abs(still).max())
 
 
 def test_a_joint_that_turns_over_has_the_force_of_the_middle() -> None:
@@ -386,15 +386,16 @@ def test_the_tension_in_the_tangent_is_that_which_acts() -> None:
     for _ in range(20):
         stepper.step()
     rod: Any = stepper.scene.bodies[0]
-    forces, geometry, ceiling = rod._step_force, rod._geometry.copy(), rod._ceiling
+    kind, ceiling = rod.joints().kind, rod.joints().ceiling
+    forces, geometry = rod._step_force, rod.strained.geometry.copy()
     axes, tensions = geometry[:-1, 36:39], geometry[:-1, 39]  # the last end is free
     plain = np.einsum("kc,kc->k", forces[:-1, :3], axes)
-    take_pulls(rod._kind, forces, ceiling, geometry)
+    take_pulls(kind, forces, ceiling, geometry)
     np.testing.assert_allclose(tensions, np.clip(plain, 0.0, ceiling), rtol=1e-12, atol=1e-15)
     assert 0.5 * 9.81 * rod.mass < tensions[0] < 4.0 * 9.81 * rod.mass
-    take_pulls(rod._kind, 1e6 * forces, ceiling, geometry)
+    take_pulls(kind, 1e6 * forces, ceiling, geometry)
     assert tensions[0] == pytest.approx(1e6 * plain[0]) and (tensions[1:] <= ceiling).all() and (tensions[1:] == ceiling).any()
-    take_pulls(rod._kind, -forces, ceiling, geometry)
+    take_pulls(kind, -forces, ceiling, geometry)
     assert (tensions == np.clip(-plain, 0.0, ceiling)).all() and tensions[0] == 0.0
     assert fs.simulate(whip(60), duration=0.6).steps["solves"].mean() < 18.0  # 20 with those of half-way
 

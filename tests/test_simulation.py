@@ -1,4 +1,4 @@
-"""A simulation that is stepped from outside: the same bits as a run, targets, readings, to and fro, forks, recording."""
+"""A simulation that is stepped from outside: the same bits as a run, readings, to and fro, forks, recording."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hollow_boxes import hollow_box
+from many_drives import many_drives
 from small_scene import DT, STEPS, cube_scene
 
 import femsim as fs
@@ -31,32 +31,6 @@ def same(a: dict[str, float], b: dict[str, float]) -> bool:
 
 def last_row(run: fs.Run) -> dict[str, float]:
     return {name: float(values[-1]) for name, values in run.table().items()}
-
-
-def many_drives() -> fs.Scene:
-    """One of each thing that follows a function of time; nothing touches anything."""
-    scene = fs.Scene("drives", dt=DT, duration=STEPS * DT, gravity=(0, 0, 0), theta=1.0)
-    one = fs.Profile([0.0], [1.0], name="one")
-    gripper = scene.add_gripper("hand", [fs.Finger("left", fs.Box((0.01, 0.01, 0.01)), offset=(0.05, 0, 0), closing=(-1, 0, 0))])
-    scene.drive(gripper, fs.Motion([0.0], [(0, 0, 0)], name="way"))
-    scene.drive(gripper, force=one, fingers=True)
-    scene.add_rigid("box", fs.Box((0.01, 0.01, 0.01)), mass=0.1, position=(1, 0, 0), load=lambda t: ((0, 0, 0), (0, 0, 0)))
-    scene.add_soft(
-        "pouch", hollow_box(), RUBBER, position=(2, 0, 0), fixed=lambda x: x[:, 0] < 1.986, load=lambda t: (0.0, 0.0, 0.0)
-    )
-    scene.pressurize("pouch", fs.Profile([0.0], [0.0]), name="air")
-    bar = scene.add_soft("bar", fs.box_tets((0.06, 0.01, 0.01), (6, 1, 1)), RUBBER, position=(3, 0, 0))
-    scene.hold(bar, lambda x: x[:, 0] < 2.971, fs.Motion([0.0], [(0, 0, 0)]), name="grasp")
-    scene.add_tendon(bar, [(2.98, 0, 0), (3.02, 0, 0)], fs.Profile([0.0], [0.0]), name="string")
-    points = np.linspace((4.0, 0, 0), (4.1, 0, 0), 6)
-    scene.add_rod(
-        "cable", points, fs.circular_section(0.002), RUBBER, start=fs.RodEnd("clamped", motion=fs.Motion([0.0], [(0, 0, 0)])),
-        end=fs.RodEnd(load=lambda t: ((0, 0, 0), (0, 0, 0))),
-    )  # fmt: skip
-    scene.sensor("hand", "hand", kind="mount")
-    scene.sensor("air", "air", kind="chamber")
-    scene.sensor("string", "string", kind="tendon")
-    return scene
 
 
 # ------------------------------------------------------------------ the engine of a run
@@ -242,69 +216,6 @@ def test_noise_starts_from_a_seed() -> None:
     assert np.array_equal(sim.step().read("noisy_measured").force, other) and not np.array_equal(other, first)
 
 
-# ------------------------------------------------------------------ targets
-
-
-def test_every_function_of_time_is_a_target() -> None:
-    sim = fs.Simulation(many_drives())
-    assert set(sim.targets) == {
-        "one", "way", "hand", "hand.left", "box.load", "pouch.load", "air", "grasp", "string", "cable.start", "cable.end",
-    }  # fmt: skip
-    assert sim.targets["air"] == "pressure above that outside, Pa" and sim.targets["one"] == "closing force, N"
-    sim.step()
-    start = {name: sim.points(name) for name in ("pouch", "bar", "cable")}
-    sim.set("way", (0, 0, 0.01))
-    sim.set("box.load", ((0.1, 0, 0), (0, 0, 0)))
-    sim.set("air", 5e3)
-    sim.set("grasp", (0.002, 0, 0))
-    sim.set("string", 0.2)
-    sim.set("cable.start", ((0, 0, 0.001), (0, 0, 0)))
-    sim.set("cable.end", ((0, 1e-3, 0), (0, 0, 0)))
-    sim.set("pouch.load", (0, 0, 0.05))
-    sim.step()
-    assert sim.pose("hand")[1][2] == pytest.approx(0.01, abs=1e-12)
-    assert sim.pose("box")[1][0] == pytest.approx(1.0 + 0.1 / 0.1 * DT**2, rel=1e-9)
-    assert sim.read("air").pressure == pytest.approx(5e3) and sim.read("string").force == pytest.approx(0.2)
-    held = start["bar"][:, 0] < 2.971
-    assert np.allclose(sim.points("bar")[held] - start["bar"][held], (0.002, 0, 0), atol=1e-12)
-    assert (sim.points("cable") - start["cable"])[-1, 1] > 1e-7 and (sim.points("pouch") - start["pouch"])[:, 2].max() > 1e-6
-
-
-def test_fingers_follow_their_own_or_a_shared_target() -> None:
-    def joint(sim: fs.Simulation) -> float:
-        return float(sim.pose("hand.left")[1][0])
-
-    sim = fs.Simulation(many_drives())
-    start = joint(sim)
-    twin = sim.fork()
-    assert joint(sim.step()) < start
-    twin.set("one", -1.0)
-    assert joint(twin.step()) > start
-    twin.set("hand.left", None)
-    moved = joint(twin)
-    assert joint(twin.step(3)) < moved
-
-
-def test_a_motion_goes_there_at_constant_speed_and_stays() -> None:
-    sim = fs.Simulation(cube_scene())
-    way = [sim.pose("box")[1][2]]
-    sim.set("box", (0, 0, 0.01), over=4 * DT)
-    for _ in range(5):
-        way.append(sim.step().pose("box")[1][2])
-    assert np.allclose(np.diff(way), [0.0025] * 4 + [0.0], atol=1e-12)
-    sim.set("box", None)
-    assert sim.step().pose("box")[1][2] == pytest.approx(0.03 + fs.Profile([0, 0.1], [0, 0.01])(sim.time), abs=1e-12)
-
-
-def test_turns_are_commanded_by_two_vectors_or_six_numbers() -> None:
-    turned = []
-    for value in (((0, 0, 0.01), (0, 0, 0.5)), (0, 0, 0.01, 0, 0, 0.5)):
-        sim = fs.Simulation(cube_scene())
-        sim.set("box", value)
-        turned.append(sim.step().pose("box")[0])
-    assert np.array_equal(*turned) and turned[0][1, 0] == pytest.approx(np.sin(0.5), abs=1e-9)
-
-
 # ------------------------------------------------------------------ recording
 
 
@@ -340,58 +251,6 @@ def test_a_closed_simulation_keeps_its_readings_and_goes_nowhere() -> None:
     assert repr(saved) == f"<Saved simulation at {2 * DT:g} s, step 2>"
 
 
-def test_a_target_beyond_the_range_of_a_joint_is_refused() -> None:
-    scene = fs.Scene("arm", dt=0.005, duration=0.1)
-    arm = scene.add_robot("arm7.urdf", name="arm")
-    still = fs.Profile([0.0], [0.0])
-    scene.drive_joint(arm, "joint2", still, stiffness=2000.0)
-    scene.drive_joint(arm, "left_jaw", still)
-    sim = fs.Simulation(scene)
-    with pytest.raises(fs.InputError, match=r"arm\.joint2: the value is 90 rad; .* is -2 to 2; 90 degrees are 1\.571\.$"):
-        sim.set("arm.joint2", 90.0)
-    with pytest.raises(fs.InputError, match=r"arm\.left_jaw: the value is 1 m; the range of the joint is 0 to 0\.05\.$"):
-        sim.set("arm.left_jaw", 1.0)
-    sim.set("arm.joint2", 2.0, over=1.0)
-    sim.set("arm.left_jaw", 0.05, over=1.0)
-    assert sim.step().converged
-
-
-def test_a_shared_target_is_commanded_as_a_whole_or_not_at_all() -> None:
-    """One of two joints had gone when the other refused."""
-    scene = fs.Scene("arm", dt=0.01, duration=0.1)
-    scene.add_robot("arm7.urdf", name="arm", joints={"left_jaw": 0.02})
-    both = fs.Profile([0.0], [0.02], name="both")
-    scene.drive_joint("arm", "left_jaw", both)
-    scene.drive_joint("arm", "joint1", fs.Profile([0.0], [0.0], name="one"))
-    scene.drive_joint("arm", "joint3", both, stiffness=50.0, damping=5.0)
-    sim = fs.Simulation(scene)
-    with pytest.raises(fs.InputError, match=r"arm.left_jaw: the value is 0.5 m; the range"):
-        sim.set("both", 0.5)
-    assert not any(command.commanded for command in scene.commands.values())
-
-
-def test_a_name_of_another_target_is_refused() -> None:
-    """A command for one had moved both."""
-    scene = fs.Scene("two", dt=0.01, duration=0.1)
-    box, cup = (scene.add_rigid(name, fs.Box((0.01,) * 3), mass=0.1, position=(k, 0, 0)) for k, name in enumerate(("box", "cup")))
-    own = fs.Motion([0.0], [(0, 0, 0)], name="box")
-    scene.drive(box, own)
-    with pytest.raises(fs.InputError, match=r"cup: the name 'box' of its Motion is that of another target; give it another"):
-        scene.drive(cup, fs.Motion([0.0], [(0, 0, 0)], name="box"))
-    scene.drive(cup, own)  # by purpose
-    late = fs.Scene("two", dt=0.01, duration=0.1)
-    for k, name in enumerate(("cup", "box")):
-        late.add_rigid(name, fs.Box((0.01,) * 3), mass=0.1, position=(k, 0, 0))
-    late.drive("cup", fs.Motion([0.0], [(0, 0, 0)], name="box"))
-    for motion in (
-        fs.Motion([0.0], [(0, 0, 0)]),
-        fs.Motion([0.0], [(0, 0, 0)], name="lift"),
-        lambda t: (np.zeros(3), np.zeros(3)),
-    ):
-        with pytest.raises(fs.InputError, match=r"cup: the name 'box' of its Motion is that of another target"):
-            late.drive("box", motion)
-
-
 @pytest.mark.parametrize("copies", [copy.copy, copy.deepcopy, pickle.dumps])
 def test_a_simulation_is_forked_not_copied(copies: Callable[[Any], Any]) -> None:
     """A copy stood at the start, and stepped the bodies of the other."""
@@ -419,50 +278,11 @@ def test_a_recording_that_an_error_ends_says_so(error: BaseException, tmp_path: 
     assert (info["status"], info["message"]) == ("interrupted", f"Ended after step 2 by {said}.")
 
 
-def test_values_of_one_number_are_numbers_and_others_are_named_when_they_come() -> None:
-    """Arrays of one number passed the check of the first value and failed in the step."""
-
-    def pushed(value: Callable[[float], Any]) -> float:
-        scene = fs.Scene("arm", dt=0.01, duration=0.03)
-        scene.add_robot("arm7.urdf", name="arm")
-        scene.drive_joint("arm", "joint1", effort=value)
-        return float(fs.Simulation(scene).step(3).stepper.state.q[7])
-
-    assert pushed(lambda t: np.array([2.0])) == pushed(lambda t: 2) == pushed(lambda t: 2.0) != 0.0
-
-    def led(value: Callable[[float], Any], **servo: float) -> float:
-        scene = fs.Scene("arm", dt=0.01, duration=0.03)
-        scene.add_robot("arm7.urdf", name="arm")
-        scene.drive_joint("arm", "joint1", value, **servo)
-        scene.drive_joint("arm", "joint2", value)  # rates of several
-        return float(fs.Simulation(scene).step(3).stepper.state.q[7])
-
-    for servo in ({}, {"stiffness": 50.0}):
-        assert led(lambda t: np.array([t * t]), **servo) == led(lambda t: t * t, **servo) != 0.0
-    for late in (None, (1.0, 2.0), "x"):
-        with pytest.raises(
-            fs.InputError, match=r"arm.joint1: its function of time gives .* at 0.0.*5 s; it must give one number"
-        ):
-            pushed(lambda t, late=late: 0.0 if t < 0.015 else late)
-    scene = fs.Scene("box", dt=0.01, duration=0.1)
-    scene.drive(scene.add_rigid("box", fs.Box((0.01,) * 3), mass=0.1), lambda t: (np.zeros(3 if t < 0.025 else 2), np.zeros(3)))
-    with pytest.raises(fs.InputError, match=r"box: its function of time gives .* at 0.03 s; it must give a pair of \(3,\)"):
-        fs.simulate(scene)
-
-
 def test_notes_of_a_run_are_those_of_its_scene() -> None:
     scene = fs.Scene("box", dt=0.01, duration=0.02, gravity=(0.0, 0.0, 0.0))
     scene.drive(scene.add_rigid("box", fs.Box((0.01,) * 3), mass=0.1), fs.Motion([0.0], [(0.001, 0.0, 0.0)]))
     run = fs.simulate(scene)
     assert run.notes == scene.notes and len(run.notes) == 1 and f"note               {run.notes[0]}" in run.summary()
-
-
-def test_a_compliant_motion_that_is_lost_is_named() -> None:
-    scene = fs.Scene("box", dt=0.01, duration=0.1, theta=1.0)
-    box = scene.add_rigid("box", fs.Box((0.01,) * 3), mass=0.1)
-    scene.drive(box, lambda t: (np.full(3, 0.0 if t < 0.055 else np.nan), np.zeros(3)), stiffness=(100.0, 1.0))
-    with pytest.raises(fs.InputError, match=r"the motion of box is not finite at 0.06 s; correct the function"):
-        fs.simulate(scene)
 
 
 def test_recorded_in_memory_with_a_fork_beside_it() -> None:

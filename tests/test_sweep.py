@@ -7,7 +7,7 @@ import json
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ import femsim as fs
 from femsim.studies.sweeps import case as case_module, sampling, sweep as sweep_module
 from femsim.studies.sweeps.case import Job, finish_folder, new_row, read_row, run_case, satisfies, work_folder
 from femsim.studies.sweeps.file import read_sweep
+from femsim.studies.sweeps.folder import begun_folder, check_folder
 from femsim.studies.sweeps.metrics import Condition, parse_condition, parse_metric
 from femsim.studies.sweeps.process import CaseProcess
 from femsim.studies.sweeps.results import make_table, write_table
@@ -475,6 +476,31 @@ def test_a_disk_that_is_full_at_the_start_leaves_no_folder(tmp_path: Path, monke
         status, _, error = call("sweep", str(path), "--out", str(out))
     assert status == 2 and "No space left on device" in error and not out.exists()
     assert call("sweep", str(path), "--out", str(out), "--workers", "1")[0] == 0
+
+
+def test_a_folder_that_came_while_the_sweep_began_is_refused_and_stays(tmp_path: Path, call: Any) -> None:
+    """The scene makes it as another process would, after it was looked for; it was taken, and removed where writing failed."""
+    out = tmp_path / "out"
+    lines = f"    os.makedirs({str(out)!r}, exist_ok=True)\n    open({str(out / 'cases')!r}, 'a').close()\n    print("
+    path = write(tmp_path, "", scene=ODD.replace("    print(", lines))
+    status, _, error = call("sweep", str(path), "--out", str(out), "--workers", "1")
+    assert status == 2 and f"the folder {out} cannot be written (File exists); choose another by --out." in error
+    assert [path.name for path in out.iterdir()] == ["cases"]
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_only_a_folder_that_was_made_here_is_removed(tmp_path: Path, late: bool) -> None:
+    """Nothing of one that another process made between the look and the making, all of one that is new."""
+    out = tmp_path / "deep" / "out"
+    check_folder(out, "sweep", resume=False)
+    if late:
+        out.mkdir(parents=True)
+        (out / "theirs").touch()
+    with ExitStack() as held, pytest.raises(fs.InputError, match="File exists" if late else "No space left"):
+        with begun_folder(out, held):
+            (out / "ours").touch()
+            raise OSError(errno.ENOSPC, "No space left on device")
+    assert [path.name for path in out.parent.rglob("*")] == (["out", "theirs"] if late else [])
 
 
 def test_a_dry_run_shows_cases_time_and_disk(tmp_path: Path, call: Any) -> None:

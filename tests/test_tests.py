@@ -15,7 +15,6 @@ ROOT = TESTS.parent
 #: Modules that a test (or a helper of tests) is the test of, where it reads private names of them.
 OWNERS = {
     "fuzz": ["foreign/child.py"],
-    "slow_rods": ["femsim/model/bodies/rod.py"],
     "test_bad_files": ["foreign/child.py"],
     "test_bench": ["femsim/studies/problems/bench.py"],
     "test_auto": ["contact/solvers/auto.py"],
@@ -39,8 +38,10 @@ OWNERS = {
     "test_installation": ["femsim/cli/doctor.py"],
     "test_layers": ["femsim/__init__.py"],
     "test_numba_cache": ["femsim/base/numba_cache.py"],
-    "test_rod_momentum": ["femsim/model/bodies/rod.py"],
-    "test_render": ["viz/canvas.py", "viz/ground.py", "viz/render.py", "viz/stage.py"],
+    "test_rod_momentum": ["femsim/model/bodies/rod_step.py"],
+    "test_render": ["viz/canvas.py"],
+    "test_render_guard": ["viz/render.py"],
+    "test_render_looks": ["viz/ground.py", "viz/stage.py"],
     "test_simulation": ["contact/delassus.py"],
     "test_soft": ["femsim/model/bodies/soft.py", "femsim/model/bodies/corotational_kernels.py"],
     "test_subadmm": ["contact/solvers/subadmm.py"],

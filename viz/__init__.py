@@ -18,9 +18,9 @@ The tour, in the order of use:
     how a run ended, also one that was killed and could not say so.
 `render`
     `probe_rendering` reports whether this machine can draw (and if not, which packages to install);
-    `render_run` makes stills and films of run folders without a display. `survey` scans a run before the first picture, `camera`
-    places the camera, `stage` draws, on a `canvas`, with the `ground` below and the `marks` on top; `film` and `animation`
-    write; `cells` makes VTK's data sets.
+    `render_run` makes stills and films of run folders without a display. `schedule` chooses frames, `survey` scans a run before
+    the first picture, `camera` places the camera, `stage` draws, on a `canvas`, with the `ground` below and the `marks` on top;
+    `film` and `animation` write; `cells` makes VTK's data sets.
 `view`
     `view_run` shows a run in the browser, even while it is running, with curves of sensors (`view_plot`); `scene_page` draws
     bodies (`page_body`), contact forces and floor there, `gate` says who may see it.

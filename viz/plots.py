@@ -272,9 +272,7 @@ def plot_convergence(
     VizError
         No curve, a curve without points or with arrays of different lengths, an unknown suffix, or a file that cannot be written.
     """
-    path = Path(path)
-    if path.suffix not in (".png", ".svg", ".pdf"):
-        raise VizError(f"the plot {path} has the suffix {path.suffix!r}; allowed are .png, .svg and .pdf.")
+    path = _checked_name(path)
     if not curves:
         raise VizError(f"the plot {path} has no curve; give the residuals of at least one solver.")
     for name, (times, residuals) in curves.items():
@@ -341,9 +339,7 @@ def plot_performance(profiles: Mapping[str, tuple[FloatArray, FloatArray]], path
     VizError
         No profile, an unknown suffix, or a file that cannot be written.
     """
-    path = Path(path)
-    if path.suffix not in (".png", ".svg", ".pdf"):
-        raise VizError(f"the plot {path} has the suffix {path.suffix!r}; allowed are .png, .svg and .pdf.")
+    path = _checked_name(path)
     if not profiles:
         raise VizError(f"the plot {path} has no profile; give that of at least one solver.")
     end = max((float(tau[-1]) for tau, _ in profiles.values() if len(tau)), default=1.0)
@@ -372,6 +368,14 @@ def plot_performance(profiles: Mapping[str, tuple[FloatArray, FloatArray]], path
             save_figure(figure, path)
         except OSError as error:
             raise VizError(f"the plot {path} cannot be written ({error.strerror}); choose another place.") from error
+    return path
+
+
+def _checked_name(path: Path) -> Path:
+    """Refuse a file that is no picture by its name."""
+    path = Path(path)
+    if path.suffix not in (".png", ".svg", ".pdf"):
+        raise VizError(f"the plot {path} has the suffix {path.suffix!r}; allowed are .png, .svg and .pdf.")
     return path
 
 

@@ -27,6 +27,7 @@ from viz.ending import read_ending
 from viz.errors import VizError
 from viz.film import Film, write_png
 from viz.marks import over, side_by_side
+from viz.schedule import schedule
 from viz.stage import Clip, Stage
 from viz.survey import Frame, Survey, box_corners, chosen_field, frames_of, is_shown_body, refuse_idle_field
 
@@ -57,8 +58,6 @@ seen = bytes(memoryview(pixels))
 assert len(seen) == 768 and len(set(seen)) > 6, "the picture is empty"
 """
 PROBE_SECONDS = 120.0
-#: Frames, evenly spaced, that are looked at beside those that are drawn.
-SURVEYED = 7
 INSTALL_HINT = "apt-get install -y --no-install-recommends libegl1 libgl1-mesa-dri"
 
 
@@ -246,19 +245,10 @@ def render_run(
     probe = ThreadPoolExecutor(1)
     status = probe.submit(probe_rendering)  # half a second, while the frames are read
     probe.shutdown(wait=False)
-    rows = _side_by_side([frames_of(folder, every) for folder in run_dirs])
-    still_numbers = _still_numbers(len(rows), stills)
-    times = [max(frame.time for frame in row) for row in rows]
-    film_numbers = _film_numbers(times, fps, speed) if mp4 or gif or html else []
-    numbers = sorted({*still_numbers, *film_numbers})
-    looked_at = sorted({*numbers, *_still_numbers(len(rows), SURVEYED)})  # also of one still: what moves, and how far
-    used = [list(dict.fromkeys(rows[number][k] for number in looked_at)) for k in range(len(run_dirs))]
-    required = field is not None
-    if field is not None:
-        refuse_idle_field(field, [frames[0] for frames in used])
-    field = next((name for frames in used if (name := chosen_field(frames[0]))), "") if field is None else field
-    survey = Survey.joint([Survey.of(frames, field, required=required, inside=clip is not None) for frames in used])
-    view = _view(camera, survey, width / height, rows[numbers[0]][0])
+    plan = schedule([frames_of(folder, every) for folder in run_dirs], stills, (fps, speed) if mp4 or gif or html else None)
+    times, numbers = plan.times, plan.numbers
+    survey, field = _surveyed([plan.looked_at(k) for k in range(len(run_dirs))], field, clip is not None)
+    view = _view(camera, survey, width / height, plan.rows[numbers[0]][0])
     cut = None if clip is None else Clip.read(clip, survey)
     if not status.result().ok:
         raise VizError(status.result().message)
@@ -277,18 +267,18 @@ def render_run(
         for path in paths:
             films.append(Film(path, whole, fps))
         if html:
-            pages.append(_page(run_dirs, out / "run.html", whole, len(set(film_numbers)), survey.decimals))
-        for frame, title in zip(rows[numbers[0]], titles, strict=True):
+            pages.append(_page(run_dirs, out / "run.html", whole, len(set(plan.film)), survey.decimals))
+        for frame, title in zip(plan.rows[numbers[0]], titles, strict=True):
             looks = {"transparent": transparent, "scale_bar": scale_bar}
             stages.append(Stage(frame, survey, view, (width, height), field, arrows, cut, title, **looks))
         for done, number in enumerate(numbers, start=1):
-            row = rows[number]
+            row = plan.rows[number]
             drawn = [(stage, stage.draw(frame), frame) for stage, frame in zip(stages, row, strict=True)]
             plain = [stage.put_marks(picture, frame) for stage, picture, frame in drawn]
-            if number in still_numbers:
+            if number in plan.stills:
                 longest = max(row, key=lambda frame: frame.series.times[-1])
                 written.append(write_png(out / f"frame_{longest.number:06d}.png", side_by_side(plain)))
-            times_shown = film_numbers.count(number)
+            times_shown = plan.film.count(number)
             if times_shown:
                 for page in pages:
                     page.add(over(plain), times[number])
@@ -310,7 +300,16 @@ def render_run(
         for page in pages:
             page.abandon()
     made = {kind: out / f"run.{kind}" if asked else None for kind, asked in (("mp4", mp4), ("gif", gif), ("html", html))}
-    return RenderResult(written, made["mp4"], made["gif"], made["html"], len(film_numbers) / fps)
+    return RenderResult(written, made["mp4"], made["gif"], made["html"], len(plan.film) / fps)
+
+
+def _surveyed(runs: list[list[Frame]], field: str | None, inside: bool) -> tuple[Survey, str]:
+    """Look at frames of each run: what all pictures have in common, and the field that colours them."""
+    required = field is not None
+    if field is not None:
+        refuse_idle_field(field, [frames[0] for frames in runs])
+    field = next((name for frames in runs if (name := chosen_field(frames[0]))), "") if field is None else field
+    return Survey.joint([Survey.of(frames, field, required=required, inside=inside) for frames in runs]), field
 
 
 def _made(folder: Path) -> Path:
@@ -339,23 +338,6 @@ def _view(camera: Camera, survey: Survey, aspect: float, first: Frame) -> View:
     return placed_camera(camera, survey.framed, aspect, box)
 
 
-def _film_numbers(times: Sequence[float], fps: float, speed: float) -> list[int]:
-    """For each picture of a film the number of the frame that it shows: the last one up to its time."""
-    count = int(np.floor((times[-1] - times[0]) * fps / speed + 1e-6)) + 1
-    moments = times[0] + np.arange(count) * speed / fps
-    numbers = np.searchsorted(times, moments + 1e-6 * speed / fps, side="right") - 1
-    return [*(int(number) for number in numbers[:-1]), len(times) - 1]  # a film ends as the run ends
-
-
-def _side_by_side(runs: list[list[Frame]]) -> list[list[Frame]]:
-    """For each frame of the longest run, the frames of all runs nearest to it in time."""
-    longest = max(runs, key=lambda frames: (frames[-1].time, len(frames)))
-    times = [np.array([frame.time for frame in frames]) for frames in runs]
-    return [
-        [frames[int(np.argmin(np.abs(own - frame.time)))] for frames, own in zip(runs, times, strict=True)] for frame in longest
-    ]
-
-
 def _checked_options(size: tuple[int, int], fps: float, speed: float, every: int, stills: int, film: bool) -> tuple[int, int]:
     if len(size) != 2 or not all(64 <= pixels <= 8192 for pixels in size):
         raise VizError(f"size is {size}; it must be (width, height) with 64 to 8192 pixels each.")
@@ -370,7 +352,3 @@ def _checked_options(size: tuple[int, int], fps: float, speed: float, every: int
     if stills == 0 and not film:
         raise VizError("stills is 0 and no film is asked for; ask for at least one still or a film.")
     return size[0] + size[0] % 2, size[1] + size[1] % 2
-
-
-def _still_numbers(n_frames: int, stills: int) -> set[int]:
-    return {round(float(x)) for x in np.linspace(0, n_frames - 1, stills)} if stills != 1 else {n_frames - 1}

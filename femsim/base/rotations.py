@@ -99,9 +99,3 @@ def cayley_from_quaternion(q: np.ndarray) -> np.ndarray:
 def quaternion_conjugate(q: np.ndarray) -> np.ndarray:
     """Inverse rotation."""
     return np.asarray(q * np.array([1.0, -1.0, -1.0, -1.0]))
-
-
-def rotate_quaternion(q: np.ndarray, rotation: np.ndarray) -> np.ndarray:
-    """Rotate q by a rotation vector (3,), rad, world frame: exp(rotation) q, normalised."""
-    turned = quaternion_multiply(quaternion_from_vector(rotation), q)
-    return np.asarray(turned / np.linalg.norm(turned))

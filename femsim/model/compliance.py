@@ -81,7 +81,8 @@ class CompliantDrive(CouplingDefaults):
         pose = np.concatenate(driven_pose(self._q0, self._motion, t))
         if not is_finite(pose):
             raise InputError(
-                f"the motion of {self._body} is not finite at {t:g} s; correct the function of time that it follows."
+                f"the motion of {self._body} is not finite at {t:.9g} s; correct the function of time that it follows, which a "
+                "step asks at its start, at its end, and where it balances forces: at theta 1/2 in its middle."
             )
         return pose
 

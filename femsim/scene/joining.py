@@ -147,10 +147,10 @@ def _carried(scene: SceneContents, part: int, pose: np.ndarray) -> HoldFrame | N
     """Frame at a pose that the body of a part carries; None where it stands still."""
     if part < 0 or scene.parts[part].body < 0:
         return None
-    return scene.bodies[scene.parts[part].body].hold_frame(scene.parts[part].link, pose, _reach(scene, part, pose))
+    return scene.bodies[scene.parts[part].body].hold_frame(scene.parts[part].link, pose, _reach(scene, part))
 
 
-def _reach(scene: SceneContents, part: int, pose: np.ndarray) -> float:
+def _reach(scene: SceneContents, part: int) -> float:
     """Radius, m, of the patch of a soft body that carries a frame: a tenth of its size."""
     tets = scene.bodies[scene.parts[part].body].tetrahedra_at_start()
     return 0.0 if tets is None else 0.1 * float(np.ptp(tets.rest, axis=0).max())

@@ -2,8 +2,9 @@
 
 `state`, `force_memory`
     `State`: all that a step changes and the next one reads; saved, restored, compared.
-`system`, `prescribed`, `joints`
-    All bodies in one sparse matrix A and right-hand side b; rows whose velocity is prescribed; those that joints hold.
+`system`, `layout`, `prescribed`, `joints`
+    All bodies in one sparse matrix A and right-hand side b; where each stands in it; rows whose velocity is prescribed; those
+    that joints hold.
     `residual_kernels` measure what the equations lack, `joint_rows_kernels` write the rows of joints.
 `contacts`
     All contacts: one list of families, whose rows and forces are joined once.

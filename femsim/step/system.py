@@ -1,4 +1,4 @@
-"""The sparse system A v = b + J^T lam of all bodies: layout, one CSC matrix with a fixed pattern, prescribed velocities."""
+"""The sparse system A v = b + J^T lam of all bodies: one CSC matrix with a fixed pattern, residuals, prescribed velocities."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import scipy.sparse as sp
 
-from contact import Group, Rows
+from contact import Rows
 from contact.compiled import Fixed
 from contact.jacobian_kernels import scatter
 from contact.masses_kernels import Masses
@@ -20,6 +20,7 @@ from femsim.model.bodies.body import Body, StepSettings, StepStart
 from femsim.model.couplings import Coupling
 from femsim.step import residual_kernels as kernels
 from femsim.step.joints import Joints
+from femsim.step.layout import lay_out
 from femsim.step.mobility import Mobility, mass_times
 from femsim.step.residual_kernels import Owned, Terms
 from femsim.step.state import Memory, State
@@ -69,7 +70,7 @@ class System:
         Rows of v whose velocity is given, and whether there are any.
     coupled : frozenset of int
         Bodies that couplings push from outside; those of the joints of a robot alone push within it.
-    joints : list of int
+    joints : Joints
         Couplings that hold by rows of the contact problem, see :meth:`joint_rows`.
     opening : float, m or rad
         The largest opening of a joint where the last :meth:`residual` led.
@@ -86,25 +87,13 @@ class System:
 
     def __init__(self, bodies: Sequence[Body], couplings: Sequence[Coupling] = ()) -> None:
         self.bodies, self.couplings = tuple(bodies), tuple(couplings)
-        self.q_slices: list[slice] = []
-        self.v_slices: list[slice] = []
+        layout = lay_out(self.bodies, self.couplings)
+        self.q_slices, self.v_slices, self.groups = layout.q, layout.v, layout.groups
         #: where the entries of each body's block stand in A.data, and where the body fills them if others change them there
-        self._entries: list[slice | np.ndarray] = []
-        self._buffers: list[np.ndarray | None] = []
-        groups, indptr, indices = [], [np.zeros(1, dtype=np.int64)], []
-        nq = nv = nnz = 0
-        for body in self.bodies:
-            p, i = body.pattern()
-            self.q_slices.append(slice(nq, nq + body.n_q))
-            self.v_slices.append(slice(nv, nv + body.n_v))
-            self._entries.append(slice(nnz, nnz + len(i)))
-            self._buffers.append(None)
-            groups.append(Group(body.name, nv, nv + body.n_v, body.kind))
-            indptr.append(p[1:] + nnz)
-            indices.append(i + nv)
-            nq, nv, nnz = nq + body.n_q, nv + body.n_v, nnz + len(i)
-        self.n_q, self.n = nq, nv
-        self.groups = tuple(groups)
+        self._entries = layout.entries
+        self._buffers: list[np.ndarray | None] = [None] * len(self.bodies)
+        self._coupled_rows, self._coupled_entries, self._between = layout.coupled_rows, layout.coupled_entries, layout.between
+        self.n_q, self.n = sum(body.n_q for body in self.bodies), sum(body.n_v for body in self.bodies)
         #: first and last row, half-open, of the vectors of each body
         last = [
             min(v.start + 6, v.stop) if body.kind == "generalized" else v.stop
@@ -117,22 +106,26 @@ class System:
         #: whether many rows are those of several bodies of nodes, and none those of rods, as in a pile
         soft = [body for body in self.bodies if body.kind == "nodes"]
         self.is_pile = (
-            nv >= PILES_FROM and len(soft) > 1 and not self.lags and not any(body.kind == "links" for body in self.bodies)
+            self.n >= PILES_FROM and len(soft) > 1 and not self.lags and not any(body.kind == "links" for body in self.bodies)
         )
         #: whether couplings, or bodies themselves, hold bodies to others or to the world
         self.is_held = bool(self.couplings) or any(body.is_held for body in self.bodies)
         self._vectors = np.array([v.start for v in self.v_slices], dtype=np.int64), np.array(last, dtype=np.int64)
         self._mobility = Mobility(self.bodies, self.q_slices, self.v_slices)
-        rows, starts = np.concatenate(indices) if indices else np.zeros(0, dtype=np.int64), np.concatenate(indptr)
-        self._coupled_rows = [np.concatenate([self.v_slices[k].start + r for k, r in c.rows]) for c in self.couplings]
-        self._coupled_entries: list[np.ndarray] = []
-        self._between = np.zeros(0, dtype=np.int64)
         self.coupled = frozenset(
             k for c in self.couplings for k, r in c.rows if self.bodies[k].kind != "generalized" or (r < 6).any()
         )
-        if self.couplings:
-            rows, starts = self._couple(rows, starts)
-        self.A = sp.csc_matrix((np.zeros(len(rows)), rows, starts), shape=(nv, nv))
+        self.A = sp.csc_matrix((np.zeros(len(layout.rows)), layout.rows, layout.starts), shape=(self.n, self.n))
+        self._make_arrays()
+        self.joints = Joints(self.couplings, self._coupled_rows, self.q_slices, self.n)
+        self._columns_of_entries = np.repeat(np.arange(self.n), np.diff(self.A.indptr))
+        self._on_diagonal = np.flatnonzero(self._columns_of_entries == self.A.indices)
+        self.set_prescribed(np.zeros(self.n, dtype=np.bool_))
+        self._starts = self._started(self.initial_state())
+
+    def _make_arrays(self) -> None:
+        """Make what steps fill, and what is known before the first."""
+        nv = self.n
         self.b, self.external, self.calmed = np.zeros(nv), np.zeros(nv), np.zeros(nv)
         self.pushed: np.ndarray | None = None
         self._residual, self._inertia, self._external_there = np.zeros(nv), np.zeros(nv), np.zeros(nv)
@@ -145,43 +138,15 @@ class System:
         #: couplings, and by how much the forces of drives at the answer are beyond that linearisation
         self._led: list[int] = []
         self._led_b, self._led_lacks, self._beyond = np.zeros(nv), np.zeros(nv), np.zeros(nv)
-        self.joints = Joints(self.couplings, self._coupled_rows, self.q_slices, nv)
         self._dt, self.conserving = 1.0, False
         self.b_prescribed: np.ndarray | None = None
         self.rounding = self.opening = 0.0
-        self.prescribed = np.zeros(nv, dtype=np.bool_)
-        self._columns_of_entries = np.repeat(np.arange(nv), np.diff(self.A.indptr))
-        self._on_diagonal = np.flatnonzero(self._columns_of_entries == self.A.indices)
         self._known_diagonal: np.ndarray | None = None
-        self.set_prescribed(self.prescribed)
-        self._starts = self._started(self.initial_state())
 
     def _started(self, state: State, v: np.ndarray | None = None) -> list[StepStart]:
         """Where each body is in a state, and its velocity, or that of ``v``, (n,)."""
         velocity = state.v if v is None else v
         return [StepStart(state.q[q], velocity[rows], state.t) for q, rows in zip(self.q_slices, self.v_slices, strict=True)]
-
-    def _couple(self, rows: np.ndarray, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Add the blocks of the couplings to the pattern of the bodies, row indices and starts of columns; return the new one."""
-        n = self.n
-        own = n * np.repeat(np.arange(n), np.diff(starts)) + rows
-        blocks = [
-            (n * r[None, :] + r[:, None]).ravel() if c.entries is None else n * r[c.entries[1]] + r[c.entries[0]]
-            for c, r in zip(self.couplings, self._coupled_rows, strict=True)
-        ]
-        keys = np.unique(np.concatenate([own, *blocks]))
-        place = np.searchsorted(keys, own)
-        self._coupled_entries = [np.searchsorted(keys, block) for block in blocks]
-        free = np.ones(len(keys), dtype=np.bool_)
-        free[place] = False
-        self._between = np.flatnonzero(free)
-        for k, entries in enumerate(self._entries):
-            where = place[entries]
-            if not len(where) or where[-1] - where[0] == len(where) - 1:
-                self._entries[k] = slice(int(where[0]), int(where[-1]) + 1) if len(where) else slice(0, 0)
-            else:
-                self._entries[k] = where
-        return keys % n, np.concatenate([[0], np.cumsum(np.bincount(keys // n, minlength=n))])
 
     def coupling_forces(self, body: int) -> np.ndarray:
         """Force of each coupling on a body in the last step, (k, 3), N."""

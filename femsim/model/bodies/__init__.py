@@ -9,7 +9,9 @@
     chooses; ``viscous`` are Prony terms beside them, ``soft_output`` what is shown, ``node_kernels`` means at nodes,
     ``block_pattern`` where the entries of A are.
 ``rod``, ``rod_end``
-    Cosserat rods; ``rod_shape`` checks their shape at the start, ``rod_output`` is what is shown.
+    Cosserat rods, their energies and outputs; what happens at their ends. ``rod_make`` is what they are made of, ``rod_shape``
+    checks their shape at the start; ``rod_step`` are their forces in a step, with ``rod_joints``, what strains them, and
+    ``rod_frames``, what holds their ends; ``rod_output`` is what is shown.
 ``links``, ``articulated``, ``tree``, ``tree_joints``
     Trees of rigid links: what they share; rigid bodies and grippers, whose joints only slide; robots; their joints and what
     drives them. ``tree_step_kernels`` are the equations of a step of robots, ``rigid_kernels`` the velocity of a base at its end

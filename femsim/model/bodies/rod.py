@@ -1,49 +1,30 @@
-"""Rods: Cosserat theory in maximal coordinates, a chain of rigid links with elastic joints.
-
-Over 600 lines: one class answers all of the body protocol from one set of arrays.
-"""
+"""Rods: Cosserat theory in maximal coordinates, a chain of rigid links with elastic joints; their energies and outputs."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
 
 from contact import GroupKind
 from femsim.base.errors import InputError
-from femsim.base.rotations import (
-    cayley_from_quaternion,
-    cross,
-    quaternion_conjugate,
-    quaternion_from_vector,
-    quaternion_multiply,
-    quaternion_to_matrix,
-    vector_from_quaternion,
-)
-from femsim.model.bodies import rod_kernels as kernels, rod_momentum_kernels as momentum_kernels
-from femsim.model.bodies.body import BodyForces, BodyStep, StepSettings, StepStart
-from femsim.model.bodies.body_defaults import BodyDefaults
-from femsim.model.bodies.calming import CALMING, calm_joints
+from femsim.model.bodies import rod_kernels as kernels
+from femsim.model.bodies.body import BodyForces, BodyStep
 from femsim.model.bodies.deforming import Deforming, strand
-from femsim.model.bodies.evenness import Evenness
 from femsim.model.bodies.outputs import Drawing, DrawnFrame, describe_elastic
-from femsim.model.bodies.rod_end import END_KINDS, RodEnd
-from femsim.model.bodies.rod_output import RodJoints, rod_fields
-from femsim.model.bodies.rod_shape import carried_frames, checked, link_lengths, turns_at_rest, turns_at_start
-from femsim.model.drives import driven_pose
+from femsim.model.bodies.rod_end import RodEnd
+from femsim.model.bodies.rod_joints import RodJoints
+from femsim.model.bodies.rod_make import make_rod
+from femsim.model.bodies.rod_output import rod_fields
+from femsim.model.bodies.rod_shape import checked
+from femsim.model.bodies.rod_step import Load, SteppedRod
 from femsim.model.frames import RodFrame
 from femsim.model.parts import Part
 from materials import Elastic, RodSection
 
-Load = Callable[[float], np.ndarray]
 
-#: Largest pull that enters A as tension stiffness, as a fraction of the shear stiffness k G A.
-MAX_TENSION = 0.7
-
-
-class Rod(BodyDefaults):
+class Rod(SteppedRod):
     """Cosserat rod: stretch, shear, bending and twist between rigid links (papers/001 section V-C5, their ref. [66]).
 
     ``q`` holds for each link its centre (3) and quaternion (4), ``v`` the velocity of the centre (3) and the world angular
@@ -104,7 +85,7 @@ class Rod(BodyDefaults):
         Position and quaternion of the frames of start and end, where the last step left them.
     end_wrench : ndarray, (2, 6), N and N m
         Force and torque of the rod on the frames of its start and end, world, about the frame; as the last step counted them,
-        at theta = 1 at its end, damping of the joints included. Zero at free ends. Filled by :meth:`advance`.
+        at theta = 1 at its end, damping of the joints included. Zero at free ends. Filled by :meth:`accept`.
     end_power : float, W
         Power that the frames with a motion of their own gave the rod in the last step.
 
@@ -134,135 +115,22 @@ class Rod(BodyDefaults):
         rotational_damping: float = 0.0,
         load: Load | None = None,
     ) -> None:
-        self.name, self.section, self.elastic, self.load = name, section, elastic, load
-        self.ends = (start or RodEnd(), end or RodEnd())
-        self.is_held = any(end.kind != "free" for end in self.ends)
-        points = checked(name, "points", points, (None, 3))
+        self.name, self.section = name, section
         for field, value in (("translational_damping", translational_damping), ("rotational_damping", rotational_damping)):
             if not 0.0 <= value < np.inf:
                 raise InputError(f"rod {name}: {field} is {value!r}, but must be finite and at least 0, per metre of rod.")
         self.translational_damping, self.rotational_damping = float(translational_damping), float(rotational_damping)
-        self.lengths = link_lengths(name, points)
-        n = self.n_links = len(self.lengths)
-        self.n_q, self.n_v = 7 * n, 6 * n
         self._velocity, self._angular_velocity = (
             np.zeros(3) if value is None else checked(name, field, value, (3,))
             for field, value in (("velocity", velocity), ("angular_velocity", angular_velocity))
         )
-        tangents = np.diff(points, axis=0) / self.lengths[:, None]
-        quaternions = carried_frames(name, tangents, None if normal is None else checked(name, "normal", normal, (3,)))
-        self._q0 = np.column_stack([0.5 * (points[1:] + points[:-1]), quaternions]).ravel()
-        self._make_links()
-        self._make_joints()
-        turn = turns_at_start(quaternions, self._joint_lengths)
-        self._rest = turn if rest_curvature is None else turns_at_rest(name, rest_curvature, self._joint_lengths)
-        self._frame0 = np.array(
-            [
-                [*points[0], *quaternion_multiply(quaternions[0], quaternion_from_vector(-turn[0]))],
-                [*points[-1], *quaternion_multiply(quaternions[-1], quaternion_from_vector(turn[-1]))],
-            ]
-        )
-        self._make_state()
-        self._make_pattern()
-        self.reset()
+        ends = (start or RodEnd(), end or RodEnd())
+        make = make_rod(name, points, section, elastic, ends, normal, rest_curvature)
+        damping = make.lengths[:, None] * [self.translational_damping, self.rotational_damping]
+        super().__init__(make, ends, elastic, damping, load)
+        self._q0, self._spin = make.q, np.empty((self.n_links, 3))
 
-    def _make_links(self) -> None:
-        """Mass, inertia about the axes and damping of each link: a slender bar with the rotary inertia of the section."""
-        section, density, lengths = self.section, self.elastic.density, self.lengths
-        mass = density * section.area * lengths
-        self.link_mass = mass
-        slender = mass * lengths**2 / 12.0
-        rotary = density * lengths[:, None] * [section.second_moment_1, section.second_moment_2, section.polar_moment]
-        self.link_inertia = np.ascontiguousarray(rotary + slender[:, None] * [1.0, 1.0, 0.0])
-        #: the same with the frames of the ends around them, which nothing moves
-        self._padded = (
-            np.pad(self.link_mass, 1, constant_values=np.inf),
-            np.pad(self.link_inertia, ((1, 1), (0, 0)), constant_values=np.inf),
-        )
-        self._damping = lengths[:, None] * [self.translational_damping, self.rotational_damping]
-
-    def _make_joints(self) -> None:
-        """Kinds, lengths and stiffness of the joints; joint k is between poses k and k + 1, of which 0 and n + 1 are the ends."""
-        section, young, shear = self.section, self.elastic.young_modulus, self.elastic.lame_mu
-        self._arm = np.concatenate([[0.0], 0.5 * self.lengths, [0.0]])
-        self._joint_lengths = self._arm[:-1] + self._arm[1:]
-        self._kind = np.full(self.n_links + 1, kernels.FULL, dtype=np.int64)
-        self._kind[[0, -1]] = [END_KINDS[end.kind] for end in self.ends]
-        along = [
-            section.shear_factor_1 * shear * section.area,
-            section.shear_factor_2 * shear * section.area,
-            young * section.area,
-        ]
-        solid = np.array([young * section.second_moment_1, young * section.second_moment_2, shear * section.torsion_constant])
-        self._stiffness = np.array([*along, *section.bending_factor * solid]) / self._joint_lengths[:, None]
-        self._ceiling = MAX_TENSION * min(along[:2])
-
-    def _make_state(self) -> None:
-        """Arrays that the kernels fill, and what is known of the ends."""
-        n = self.n_links
-        self._poses = np.empty((n + 2, 7))
-        self._rotation = np.empty((n + 2, 9))
-        self._geometry = np.zeros((n + 1, kernels.GEOMETRY))
-        self._force = np.empty((n + 1, 9))
-        self._strain = np.empty((n + 1, 6))
-        self._blocks, self._damping_blocks = np.zeros((n + 1, kernels.BLOCKS)), np.zeros((n + 1, kernels.BLOCKS))
-        self.end_frames = self._frame0.copy()
-        self._frame_next = self._frame0.copy()
-        self._end_motion, self._response = np.zeros((2, 12)), np.zeros((2, 12))
-        # of the velocities about which A is linearised: those of all poses, the change of the forces at all joints by damping,
-        # and at the ends by stiffness
-        self._velocities, self._responses = np.zeros((n + 2, 6)), np.zeros((n + 1, 12))
-        self._known_response = np.zeros((2, 12))
-        self._start_rotation = np.empty((n + 2, 9))
-        # of the energy-momentum step: poses at its start and its end, joints at its start, turns between, axes at its end, forces
-        # of the joints
-        self._conserving = False
-        self._before, self._after = np.empty((n + 2, 7)), np.empty((n + 2, 7))
-        self._joint_starts = np.zeros((n + 1, momentum_kernels.START))
-        self._turn, self._end_rotation = np.zeros((n + 2, 3)), np.empty((n + 2, 9))
-        self._step_force = np.empty((n + 1, 9))
-        self._evenness = Evenness(self._stiffness.ravel)
-        self._acting = self._force
-        self._end_pull = np.zeros(2)
-        self._spin = np.empty((n, 3))
-        self._updated_at = np.full((n + 2, 7), np.nan)
-        self._energy = 0.0
-        self.end_wrench = np.zeros((2, 6))
-        self.end_power = 0.0
-
-    def _make_pattern(self) -> None:
-        """CSC pattern of full 6x6 blocks, block tridiagonal, link after link."""
-        n = self.n_links
-        first = np.maximum(np.arange(n) - 1, 0)
-        last = np.minimum(np.arange(n) + 2, n)
-        counts = np.repeat(6 * (last - first), 6)
-        self._indptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-        self._indices = np.concatenate([np.tile(np.arange(6 * a, 6 * z), 6) for a, z in zip(first, last, strict=True)]).astype(
-            np.int64
-        )
-
-    @property
-    def mass(self) -> float:
-        """Total mass, kg."""
-        return float(self.link_mass.sum())
-
-    def reset(self) -> None:
-        """Frames of the ends back to the start, so that a second run gives the same bits."""
-        self.end_frames[:] = self._frame0
-        self._place_frames(0.0, self.end_frames)
-        self._updated_at[:] = np.nan
-        self.end_wrench[:] = 0.0
-        self.end_power = 0.0
-        self._evenness.reset()
-
-    def memory(self, q: np.ndarray) -> dict[str, np.ndarray]:
-        """Frames of the ends, (2, 7), and how strains have changed; those of now follow from the poses."""
-        return {"end_frames": self.end_frames.copy()} | self._evenness.memory()
-
-    def recall(self, memory: Mapping[str, np.ndarray], q: np.ndarray) -> None:
-        """Put the frames of the ends, and how strains have changed, back."""
-        self.end_frames[:] = memory["end_frames"]
-        self._evenness.recall(memory)
+    # ---- quantities
 
     def initial_q(self) -> np.ndarray:
         """Centres and quaternions at the start."""
@@ -275,331 +143,6 @@ class Rod(BodyDefaults):
         v[:, :3] = self._velocity + np.cross(self._angular_velocity, arm)
         v[:, 3:] = self._angular_velocity
         return v.ravel()
-
-    def pattern(self) -> tuple[np.ndarray, np.ndarray]:
-        """Block-tridiagonal pattern of 6x6 blocks, link after link along the rod."""
-        return self._indptr, self._indices
-
-    def _place_frames(self, t: float, frame: np.ndarray) -> None:
-        """Fill the poses (2, 7) of the frames of the ends at a time; those that a body carries are left alone."""
-        for k, end in enumerate(self.ends):
-            if end.motion is None and end.on is None:
-                frame[k] = self._frame0[k]
-            elif end.motion is not None:
-                frame[k, :3], frame[k, 3:] = driven_pose(self._frame0[k], end.motion, t)
-
-    def _move_frames(self, t: float, dt: float) -> None:
-        """Poses of the frames at the start and the end of the step, and their constant velocities between.
-
-        Those of the energy-momentum step lead there by Cayley's map.
-        """
-        self._place_frames(t, self.end_frames)
-        self._place_frames(t + dt, self._frame_next)
-        self._end_motion[:] = 0.0
-        for k, end in enumerate(self.ends):
-            if end.motion is not None:
-                old, new = self.end_frames[k], self._frame_next[k]
-                motion = self._end_motion[k, 6 * k : 6 * k + 6]
-                motion[:3] = (new[:3] - old[:3]) / dt
-                turn = quaternion_multiply(new[3:], quaternion_conjugate(old[3:]))
-                motion[3:] = (cayley_from_quaternion(turn) if self._conserving else vector_from_quaternion(turn)) / dt
-
-    def place_end(self, k: int, pose: np.ndarray) -> None:
-        """Put the frame of end k (0 start, 1 end) that a body carries to a pose (7,)."""
-        self.end_frames[k] = self._frame_next[k] = pose
-
-    def move_end(self, k: int, twist: np.ndarray) -> None:
-        """Say the velocity and angular velocity (6,) that the frame of end k, carried by a body, has in the step."""
-        self._end_motion[k, 6 * k : 6 * k + 6] = twist
-
-    def end_at(self, k: int, pose: np.ndarray) -> None:
-        """Say the pose (7,) at which the frame of end k, carried by a body, ends an energy-momentum step."""
-        self._after[-k] = pose
-
-    def end_joint(self, k: int) -> tuple[np.ndarray, np.ndarray]:
-        """Matrix (12, 12) of the joint of end k, as it enters A, and derivative (12,) of its energy; frame first, then the link.
-
-        As the last :meth:`assemble` made them, which has put the part of the link alone into A and b already.
-        """
-        joint = k * self.n_links
-        s, u, w, t, cross_turn, t_j = self._blocks[joint].reshape(6, 3, 3)
-        matrix = np.block([[s, -u, -s, -w], [-u.T, t, u.T, cross_turn], [-s, u, s, w], [-w.T, cross_turn.T, w.T, t_j]])
-        n, m_i, m_j = self._acting[joint].reshape(3, 3)
-        force = np.concatenate([-n, m_i, n, m_j])
-        order = np.arange(12) if k == 0 else np.arange(-6, 6)
-        return matrix[np.ix_(order, order)], force[order]
-
-    def end_force(self, k: int) -> np.ndarray:
-        """Force (12,) that deforms the joint of end k at the last residual, damping included; frame first, then the link."""
-        joint = k * self.n_links
-        n, m_i, m_j = self._acting[joint].reshape(3, 3)
-        return (np.concatenate([-n, m_i, n, m_j]) + self._responses[joint])[np.arange(12) if k == 0 else np.arange(-6, 6)]
-
-    def update_joints(self, q: np.ndarray, frames: np.ndarray | None = None) -> None:
-        """Update strains, forces and energy of all joints for poses q and frames, by default the current ones.
-
-        No work when nothing moved.
-        """
-        poses, joints = self._poses, self.n_links + 1
-        poses[0], poses[-1] = self.end_frames if frames is None else frames
-        poses[1:-1] = q.reshape(-1, 7)
-        moved = kernels.moved_from(poses, self._updated_at)
-        if moved == 0:
-            return
-        self._updated_at[:] = poses
-        if moved == 2 or joints <= 3:
-            self._energy = self._fill_joints(slice(0, joints))
-            return
-        self._fill_joints(slice(0, 2))
-        self._fill_joints(slice(joints - 2, joints))
-        self._energy = np.nan
-
-    def _fill_joints(self, own: slice) -> float:
-        """Fill what is known of joints, two or more, at the poses; return their energy, J."""
-        sides = slice(own.start, own.stop + 1)
-        poses, rotation = self._poses[sides], self._rotation[sides]
-        kernels.rotations(poses, rotation)
-        energy = kernels.joint_states(
-            poses, rotation, self._arm[sides], self._kind[own], self._stiffness[own], self._rest[own], self._ceiling,
-            self._geometry[own], self._force[own], self._strain[own],
-        )  # fmt: skip
-        return float(energy)
-
-    def assemble(
-        self,
-        q: np.ndarray,
-        v: np.ndarray,
-        t: float,
-        settings: StepSettings,
-        data: np.ndarray,
-        b: np.ndarray,
-        external: np.ndarray,
-    ) -> None:
-        """Fill A = M/(theta dt) + D + (theta dt + beta) J^T K J + theta dt T and b = M v/(theta dt) - C v - f + f_ext (eq. 9).
-
-        T is the tension stiffness, D the drag and alpha M. The forces that the motion of the ends' frames makes within the step
-        are in b, not in ``external``; their power is :attr:`end_power`.
-        """
-        implicit = settings.theta * settings.dt
-        self._conserving, self._acting = settings.conserving, self._force
-        self._move_frames(t, settings.dt)
-        self.update_joints(q)
-        self._start_rotation[:] = self._rotation
-        self._before[:] = self._poses
-        if settings.conserving:
-            momentum_kernels.joint_starts(self._poses, self._rotation, self._arm, self._kind, self._rest, self._joint_starts)
-            if settings.strain_damping > 0.0:
-                self._evenness.begin(self._strain.ravel().copy())
-        self._known_response[:] = 0.0
-        self._external_forces(q, t + implicit, settings.gravity, external.reshape(-1, 6))
-        kernels.joint_blocks(self._kind, self._arm, self._geometry, self._stiffness_factor(settings), implicit, self._blocks)
-        b[:] = external
-        kernels.system(
-            self._rotation, v, self.link_mass, self.link_inertia, self._damping, self._kind, self._force, self._blocks,
-            implicit * self._end_pull, self._end_motion, implicit, self.elastic.rayleigh_alpha, self._response, data, b,
-        )  # fmt: skip
-
-    def _stiffness_factor(self, settings: StepSettings) -> float:
-        """Factor of the stiffness of the joints in A, s."""
-        return settings.theta * settings.dt * (1.0 + 2.0 * self._evenness.damping(settings)) + self.elastic.rayleigh_beta
-
-    def moved(self, q: np.ndarray, v_hat: np.ndarray, time: float) -> np.ndarray:
-        """Poses by the exponential map, in an energy-momentum step by Cayley's."""
-        out, v_new = np.empty(self.n_q), np.empty(self.n_v)
-        if self._conserving:
-            momentum_kernels.turned_poses(q.reshape(-1, 7), v_hat, time, out.reshape(-1, 7))
-            return out
-        kernels.advance(q.reshape(-1, 7), v_hat, v_hat, self.link_inertia, time, 1.0, out.reshape(-1, 7), v_new)
-        return out
-
-    def residual(
-        self,
-        moved: np.ndarray,
-        start: StepStart,
-        settings: StepSettings,
-        v_hat: np.ndarray,
-        external: np.ndarray,
-        out: np.ndarray,
-        inertia: np.ndarray,
-    ) -> None:
-        """Fill M (v_hat - v)/(theta dt) + C v + D v_hat + beta J^T K J v_hat + f - f_ext, f and J^T K J at ``moved``.
-
-        M and C are those of the start of the step: the spin of a link is advanced by the torque on it, see ``advance``.
-        """
-        implicit, beta = settings.theta * settings.dt, self.elastic.rayleigh_beta
-        if settings.conserving:
-            self._conserving_residual(moved, start, settings, v_hat, external, out, inertia)
-            return
-        frames = self.end_frames.copy()
-        for k, end in enumerate(self.ends):
-            if end.motion is not None:
-                twist = implicit * self._end_motion[k, 6 * k : 6 * k + 6]
-                frames[k, :3] += twist[:3]
-                frames[k, 3:] = quaternion_multiply(quaternion_from_vector(twist[3:]), frames[k, 3:])
-        self.update_joints(moved, frames)
-        self._external_forces(moved, start.t + implicit, settings.gravity, external.reshape(-1, 6))
-        self._velocities[1:-1] = v_hat.reshape(-1, 6)
-        for k in range(2):
-            self._velocities[-k] = self._end_motion[k, 6 * k : 6 * k + 6]
-        kernels.equations(
-            self._start_rotation, start.v, v_hat, self.link_mass, self.link_inertia, self._damping, self._force, implicit,
-            self.elastic.rayleigh_alpha, out, inertia,
-        )  # fmt: skip
-        if beta > 0.0:
-            kernels.joint_blocks(self._kind, self._arm, self._geometry, beta, 0.0, self._damping_blocks)
-            kernels.add_joint_responses(self._damping_blocks, self._velocities, self._responses, out)
-        out -= external
-
-    def _conserving_residual(
-        self,
-        moved: np.ndarray,
-        start: StepStart,
-        settings: StepSettings,
-        v_hat: np.ndarray,
-        external: np.ndarray,
-        out: np.ndarray,
-        inertia: np.ndarray,
-    ) -> None:
-        """Fill the equations of :mod:`femsim.model.bodies.rod_momentum_kernels`; stiffness damps the change of strain."""
-        dt = settings.dt
-        self._velocities[1:-1] = v_hat.reshape(-1, 6)
-        frames = np.empty((2, 7))
-        momentum_kernels.turned_poses(start.q.reshape(-1, 7), v_hat, dt, self._after[1:-1])
-        for k, end in enumerate(self.ends):
-            self._velocities[-k] = self._end_motion[k, 6 * k : 6 * k + 6]
-            if end.on is None:
-                self._after[-k] = self._frame_next[k]
-            if end.kind == "free":
-                frames[k] = self._before[-k]
-                continue
-            old, new = self._before[-k], self._after[-k]
-            frames[k, :3] = 0.5 * (old[:3] + new[:3])
-            frames[k, 3:] = old[3:] + np.copysign(1.0, old[3:] @ new[3:]) * new[3:]
-            frames[k, 3:] /= np.linalg.norm(frames[k, 3:])
-            self._turn[-k] = cayley_from_quaternion(quaternion_multiply(new[3:], quaternion_conjugate(old[3:])))
-        np.multiply(dt, self._velocities[1:-1, 3:], out=self._turn[1:-1])
-        self.update_joints(moved, frames)
-        momentum_kernels.step_forces(
-            self._joint_starts, self._start_rotation, self._after, self._turn, self._arm, self._kind, self._stiffness, self._rest,
-            self._evenness.damping(settings) + self.elastic.rayleigh_beta / dt, self._force, self._end_rotation, self._step_force,
-        )  # fmt: skip
-        kernels.take_pulls(self._kind, self._step_force, self._ceiling, self._geometry)
-        self._acting = self._step_force
-        self._responses[:] = 0.0
-        axes = 0.5 * (self._start_rotation[[1, -2], 2::3] + self._end_rotation[[1, -2], 2::3])
-        self._external_forces(moved, start.t + 0.5 * dt, settings.gravity, external.reshape(-1, 6), axes)
-        momentum_kernels.step_equations(
-            self._before[1:-1], self._after[1:-1], start.v, v_hat, self.link_mass, self.link_inertia, self._damping,
-            self._step_force, dt, self.elastic.rayleigh_alpha, out, inertia,
-        )  # fmt: skip
-        out -= external
-
-    def tangent(self, settings: StepSettings, data: np.ndarray) -> None:
-        """Fill A as ``assemble`` does, stiffness at the poses of the last residual, M and C at the start of the step.
-
-        In an energy-momentum step M is there too.
-        """
-        implicit, factor = settings.theta * settings.dt, self._stiffness_factor(settings)
-        known = factor if settings.conserving else implicit
-        kernels.joint_blocks(self._kind, self._arm, self._geometry, known, implicit, self._blocks)
-        for k, joint in enumerate((0, self.n_links)):
-            kernels.joint_response(self._blocks, joint, self._velocities[joint : joint + 2].ravel(), self._known_response[k])
-        if known != factor:
-            kernels.joint_blocks(self._kind, self._arm, self._geometry, factor, implicit, self._blocks)
-        rotation = self._rotation if settings.conserving else self._start_rotation
-        kernels.system(
-            rotation, np.zeros(self.n_v), self.link_mass, self.link_inertia, self._damping, self._kind, self._force,
-            self._blocks, implicit * self._end_pull, np.zeros((2, 12)), implicit, self.elastic.rayleigh_alpha,
-            np.zeros((2, 12)), data, np.empty(self.n_v),
-        )  # fmt: skip
-
-    def accept(self, v_hat: np.ndarray) -> None:
-        """Work out the wrench on the frames of the ends from the velocities of the step."""
-        self.end_power = 0.0
-        for k, joint in enumerate((0, self.n_links)):
-            if self._kind[joint] == kernels.ABSENT:
-                continue
-            own, link = slice(6 * k, 6 * k + 6), slice(6 - 6 * k, 12 - 6 * k)
-            motion = self._end_motion[k].copy()
-            motion[link] = v_hat[:6] if k == 0 else v_hat[-6:]
-            kernels.joint_response(self._blocks, joint, motion, self._response[k])
-            self._response[k] -= self._known_response[k]
-            self.end_wrench[k] = -self._response[k, own]
-            if k == 0:
-                self.end_wrench[k] += np.concatenate([self._acting[joint, :3], -self._acting[joint, 3:6]])
-            else:
-                self.end_wrench[k] -= np.concatenate([self._acting[joint, :3], self._acting[joint, 6:]])
-            if self.ends[k].on is None:
-                self.end_power -= float(self.end_wrench[k] @ motion[own])
-
-    def _external_forces(
-        self, q: np.ndarray, t: float, gravity: np.ndarray, force: np.ndarray, axes: np.ndarray | None = None
-    ) -> None:
-        """Fill gravity and loads, (n, 6) N and N m; and the pull of loads on free ends times their lever, N m.
-
-        ``axes`` (2, 3) along the first and the last link, default those at q, turn the levers.
-        """
-        kernels.weights(self.link_mass, gravity, force)
-        if self.load is not None:
-            load = np.asarray(self.load(t), dtype=np.float64)
-            if load.ndim == 1:
-                force[:, :3] += (self.link_mass / self.mass)[:, None] * load
-            else:
-                force += load
-        for k, (end, link, side) in enumerate(zip(self.ends, (0, -1), (-0.5, 0.5), strict=True)):
-            if end.load is None:
-                continue
-            tip, torque = (np.asarray(part, dtype=np.float64) for part in end.load(t))
-            axis = quaternion_to_matrix(q.reshape(-1, 7)[link, 3:])[:, 2] if axes is None else axes[k]
-            lever = side * self.lengths[link] * axis
-            force[link, :3] += tip
-            force[link, 3:] += torque + cross(lever, tip)
-            self._end_pull[k] = max(float(tip @ lever), 0.0)
-
-    def advance(
-        self,
-        q: np.ndarray,
-        v: np.ndarray,
-        v_hat: np.ndarray,
-        settings: StepSettings,
-        q_new: np.ndarray,
-        v_new: np.ndarray,
-    ) -> None:
-        """Fill poses by the exponential map and velocities at the end of the step."""
-        poses, poses_new = q.reshape(-1, 7), q_new.reshape(-1, 7)
-        self._evenness.end(settings)
-        if settings.conserving:
-            momentum_kernels.step_advance(poses, v, v_hat, settings.dt, poses_new, v_new)
-        else:
-            kernels.advance(poses, v, v_hat, self.link_inertia, settings.dt, settings.theta, poses_new, v_new)
-        self.end_frames[:] = self._frame_next
-
-    def calm(
-        self, q: np.ndarray, v_hat: np.ndarray, v: np.ndarray, settings: StepSettings, held: np.ndarray, push: np.ndarray
-    ) -> None:
-        """Calm the joints, those of ends that no body carries too, whose frames then bear the impulse."""
-        poses, (rates, rates_hat, on_frame) = np.empty((self.n_links + 2, 7)), np.zeros((3, self.n_links + 2, 6))
-        poses[0], poses[-1] = self.end_frames
-        poses[1:-1], rates[1:-1] = q.reshape(-1, 7), v.reshape(-1, 6)
-        if not self._evenness.touched:
-            rates_hat[1:-1] = v_hat.reshape(-1, 6)
-        kind = self._kind.copy()
-        for k, end in enumerate(self.ends):
-            rates[-k] = self._end_motion[k, 6 * k : 6 * k + 6]
-            rates_hat[-k] = 0.0 if self._evenness.touched else rates[-k]
-            kind[-k] = kernels.ABSENT if end.on is not None else kind[-k]
-        calm_joints(
-            poses, self._arm, kind, self._stiffness, CALMING * settings.strain_damping * settings.dt**2,
-            *self._padded, rates_hat, rates, on_frame,
-        )  # fmt: skip
-        v.reshape(-1, 6)[:] = rates[1:-1]
-        wrench = on_frame[[0, -1]] / settings.dt
-        self.end_wrench += wrench
-        self.end_power -= float((wrench * rates[[0, -1]]).sum())
-
-    def touch(self, touched: bool) -> None:
-        """Damp in full from the next step on, or less where it moves evenly."""
-        self._evenness.touched = touched
 
     def inertia(self, q: np.ndarray, q_new: np.ndarray) -> np.ndarray:
         """Mass and inertia of each link where it ends, one block after the other, (2 n_links, 3, 3)."""
@@ -631,9 +174,7 @@ class Rod(BodyDefaults):
     def elastic_energy(self, q: np.ndarray) -> float:
         """Elastic energy of the joints, those of held ends included, J; frames as the last step left them."""
         self.update_joints(q)
-        if math.isnan(self._energy):  # only the frames have moved since all joints were
-            self._energy = self._fill_joints(slice(0, self.n_links + 1))
-        return self._energy
+        return self.strained.energy
 
     # ---- balance
 
@@ -682,7 +223,7 @@ class Rod(BodyDefaults):
         In the axes half-way between the two links; the first and the last row are the joints of the ends, zero where free.
         """
         self.update_joints(q)
-        return self._strain / self._joint_lengths[:, None]
+        return self.strained.strain / self._joints.lengths[:, None]
 
     def joint_wrenches(self, q: np.ndarray) -> np.ndarray:
         """Elastic force (N) and moment (N m) in each joint, (n + 1, 6), world.
@@ -691,20 +232,16 @@ class Rod(BodyDefaults):
         a force along axis 3. The first and the last row are the joints of the ends, zero where free.
         """
         self.update_joints(q)
-        out = np.zeros((self.n_links + 1, 6))
-        out[:, :3] = self._force[:, :3]
-        lever = self._arm[:-1, None] * self._rotation[:-1].reshape(-1, 3, 3)[:, :, 2]
-        out[:, 3:] = -self._force[:, 3:6] - np.cross(lever, self._force[:, :3])
-        return out
+        return self.strained.wrenches()
 
     def joints(self) -> RodJoints:
-        """Joints of the rod; views, not to be changed."""
-        return RodJoints(self._kind, self._arm, self._stiffness, self._rest)
+        """Joints of the rod as numbers, not to be changed."""
+        return self._joints
 
     def frames_at(self, t: float) -> np.ndarray:
         """Position (m) and quaternion of the frames of start and end at a time, (2, 7)."""
         frames = np.empty((2, 7))
-        self._place_frames(t, frames)
+        self._frames.place(t, frames)
         return frames
 
     # ---- contact

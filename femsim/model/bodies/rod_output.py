@@ -1,33 +1,10 @@
-"""What is shown of a rod: its joints as numbers, and fields on its centre line."""
+"""What frames show of a rod: fields on its centre line."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
 
 import numpy as np
-
-
-@dataclass(frozen=True)
-class RodJoints:
-    """The joints of a rod as numbers, joint k between poses k and k + 1: frame of the start, the n links, frame of the end.
-
-    Attributes
-    ----------
-    kind : ndarray, (n + 1,), int64
-        ``ABSENT``, ``FULL`` or ``BALL`` of :mod:`femsim.model.bodies.rod_kernels`.
-    arm : ndarray, (n + 2,), m
-        Half the length of each link, zero for the frames.
-    stiffness : ndarray, (n + 1, 6), N/m and N m/rad
-        Along axes 1, 2, 3 of the section and about them.
-    rest : ndarray, (n + 1, 3), rad
-        Turn of each joint at rest.
-    """
-
-    kind: np.ndarray
-    arm: np.ndarray
-    stiffness: np.ndarray
-    rest: np.ndarray
 
 
 def rod_fields(

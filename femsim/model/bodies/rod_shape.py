@@ -7,7 +7,7 @@ import numpy as np
 from femsim.base.errors import InputError
 from femsim.base.rotations import cross, quaternion_conjugate, quaternion_multiply, vector_from_quaternion
 
-#: Largest ratio of the lengths of neighbours; with it the tension stiffness stays definite up to MAX_TENSION of a rod.
+#: Largest ratio of the lengths of neighbours; with it the tension stiffness stays definite up to MAX_TENSION of rod_make.
 MAX_RATIO = 3.0
 #: Largest turn from one link to the next at the start, rad; the joint's formulas hold up to pi.
 MAX_TURN = 2.0

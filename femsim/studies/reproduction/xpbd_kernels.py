@@ -133,10 +133,11 @@ def project_joint(
 ) -> None:
     """Project joint k: move both its poses by h^2 M^-1 J^T d, (h^2 J M^-1 J^T + K^-1) d = -(e + K^-1 lam), and add d to lam.
 
-    ``poses`` (n + 2, 7) change; ``arm``, ``kind``, ``stiffness`` and ``rest`` as in :class:`femsim.model.bodies.rod.RodJoints`;
-    ``inverse_mass`` (n + 2,) 1/kg and ``inverse_inertia`` (n + 2, 3) 1/(kg m^2) about the axes of the link; ``square`` is h^2,
-    s^2; ``lam`` (n + 1, 6) N and N m, world axes. Of the first and the last joint J^T d is added to ``end_wrench`` (2, 6), the
-    wrench on the frame. ``S`` (6, 6) and ``y`` (6,) are overwritten. The 13 arguments are the rod and the state of the sweep.
+    ``poses`` (n + 2, 7) change; ``arm``, ``kind``, ``stiffness`` and ``rest`` as in
+    :class:`femsim.model.bodies.rod_joints.RodJoints`; ``inverse_mass`` (n + 2,) 1/kg and ``inverse_inertia`` (n + 2, 3)
+    1/(kg m^2) about the axes of the link; ``square`` is h^2, s^2; ``lam`` (n + 1, 6) N and N m, world axes. Of the first and the
+    last joint J^T d is added to ``end_wrench`` (2, 6), the wrench on the frame. ``S`` (6, 6) and ``y`` (6,) are overwritten. The
+    13 arguments are the rod and the state of the sweep.
 
     e is the strain of :func:`femsim.model.bodies.rod_kernels.joint_states` with its exact derivative J, turned to world axes:
     of the gap u_j - u_i + H_i w_i + H_j w_j, of the rotation L (w_j - w_i). With G = H I^-1 the blocks of J M^-1 J^T are

@@ -69,7 +69,7 @@ def begun_folder(folder: Path, held: ExitStack | None) -> Iterator[None]:
         It cannot be written, or another process has just made it.
     """
     with write_errors(f"the folder {folder}", "choose another by --out"):
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(parents=True, exist_ok=held is None)  # one that came since it was looked for is not ours to remove
         if held is not None:
             held.enter_context(hold_results(folder))
         try:

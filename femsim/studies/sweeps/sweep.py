@@ -249,11 +249,7 @@ def _sweep(
                 _probe(plan, pending)
             except KeyboardInterrupt:  # the folder is made all the same, so that --resume finds it
                 stopped = True
-        with begun_folder(plan.folder, held):
-            (plan.folder / "cases").mkdir(exist_ok=True)
-            shutil.copyfile(plan.path, plan.folder / "sweep.toml")
-            shutil.copyfile(plan.cases.scene, plan.folder / "scene.py")
-            _write_info(plan, "running", "", {})
+        _begin(plan, held)
         ended: Literal["", "interrupted", "failed"]
         started = time.perf_counter()
         try:
@@ -273,25 +269,39 @@ def _sweep(
     if not ended:  # what lost workers left
         for folder in (plan.folder / "cases").glob(".*"):
             shutil.rmtree(folder, ignore_errors=True)
+    counts, good, text = _counted(plan)
+    status: Status = ended or ("converged" if good else "not converged")
+    others = "; the same command with --resume runs the others" if sum(counts[name] for name in FINISHED) < len(plan.jobs) else ""
+    message = f"{message} {text}{others}.".strip()
+    times = {"wall_s": time.perf_counter() - started, "ran": ran, "reused": reused}
+    with write_errors(f"the table in {plan.folder}", f"{text}, which are kept: free the disk and use --resume"):
+        table = write_table(make_table(plan.cases.cases, rows, plan.file.metrics), plan.folder)
+        _write_info(plan, status, message, dict(counts) | times)
+    return SweepResult(status, message, plan.folder, table, dict(counts), ran, reused)
+
+
+def _begin(plan: Plan, held: ExitStack | None) -> None:
+    """Make the folder of a plan, which ``held`` is to hold if it is new, with what it begins with."""
+    with begun_folder(plan.folder, held):
+        (plan.folder / "cases").mkdir(exist_ok=True)
+        shutil.copyfile(plan.path, plan.folder / "sweep.toml")
+        shutil.copyfile(plan.cases.scene, plan.folder / "scene.py")
+        _write_info(plan, "running", "", {})
+
+
+def _counted(plan: Plan) -> tuple[Counter[str], bool, str]:
+    """Cases by their status, whether all converged and none is wrong by its health, and that in words."""
+    rows = plan.rows
     counts = Counter(rows[job.id]["status"] if job.id in rows else "not run" for job in plan.jobs)
-    finished = sum(counts[name] for name in FINISHED)
     wrong = sum(rows.get(job.id, {}).get("health", {}).get("verdict") == "wrong" for job in plan.jobs)
-    status: Status = ended or ("converged" if counts["converged"] == len(plan.jobs) and not wrong else "not converged")
-    text = f"{finished} of {len(plan.jobs)} cases are finished"
+    text = f"{sum(counts[name] for name in FINISHED)} of {len(plan.jobs)} cases are finished"
     text += f", {counts['not converged']} of them not converged" if counts["not converged"] else ""
     text += f", {wrong} wrong by their health (column verdict)" if wrong else ""
     for name in plan.file.metrics:
         values = [rows[job.id]["metrics"].get(name) for job in plan.jobs if job.id in rows and rows[job.id]["status"] in FINISHED]
         lacking = sum(value is None or not math.isfinite(value) for value in values)
         text += f", {lacking} have no number of metric {name} (column message)" if lacking else ""
-    message = (
-        f"{message} {text}{'; the same command with --resume runs the others.' if finished < len(plan.jobs) else '.'}".strip()
-    )
-    times = {"wall_s": time.perf_counter() - started, "ran": ran, "reused": reused}
-    with write_errors(f"the table in {plan.folder}", f"{text}, which are kept: free the disk and use --resume"):
-        table = write_table(make_table(plan.cases.cases, rows, plan.file.metrics), plan.folder)
-        _write_info(plan, status, message, dict(counts) | times)
-    return SweepResult(status, message, plan.folder, table, dict(counts), ran, reused)
+    return counts, counts["converged"] == len(plan.jobs) and not wrong, text
 
 
 def _run_pending(

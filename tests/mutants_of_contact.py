@@ -1,0 +1,210 @@
+"""Mutants of `contact/`: geometry, contact problems, solvers, judges of their solutions."""
+
+from mutant import Mutant
+
+MUTANTS = (
+    # ------------------------------------------------------------------ physics
+    Mutant(
+        "physics", "the cone is too wide beyond its edge", "contact/cone.py",
+        "normal = (lam_n + mu * length) / (1.0 + mu * mu)", "normal = (lam_n + mu * length) / (1.0 + mu)",
+        "test_cone.py",
+    ),
+    Mutant(
+        "physics", "factors that could not be made count as made", "contact/delassus.py",
+        "        self.factorized = False  # where that fails, what was there before is gone\n", "",
+        "test_delassus.py::test_after_a_factorization_that_failed_there_is_none",
+    ),
+    Mutant(
+        "physics", "what is beside a convex edge counts as inside", "contact/vertex_kernels.py",
+        "return above > RISES * distance\n\n\n@njit(cache=True, inner=True)\ndef in_front_of_vertex",
+        "return False\n\n\n@njit(cache=True, inner=True)\ndef in_front_of_vertex",
+        "test_contact_by_faces.py::test_what_is_beside_a_rigid_box_is_not_deep_inside",
+    ),
+    Mutant(
+        "physics", "an upper limit pushes as a lower one", "contact/reduction.py",
+        "np.where(above & ~below, -1.0, 1.0)", "np.where(above & ~below, 1.0, 1.0)",
+        "test_rows.py::test_a_motor_turns_at_its_speed_and_a_limit_pushes_only_one_way",
+    ),
+    Mutant(
+        "physics", "a motor bears twice its limit", "contact/reduction.py",
+        "self._half = 0.5 * (rows.high", "self._half = 1.0 * (rows.high",
+        "test_rows.py::test_a_motor_holds_a_bar_or_gives_way_at_its_limit",
+    ),
+    Mutant(
+        "physics", "joints that are apart stay apart", "contact/equality_kernels.py",
+        "x0[own] = by * total", "x0[own] = 0.0 * total",
+        "test_equalities.py::test_the_basis_spans_all_that_rows_allow",
+    ),
+    Mutant(
+        "physics", "CANAL forgets the slip of De Saxce", "contact/solvers/augmented.py",
+        "self.slip = self._anderson.next(self.slip, slip, self.changed == 0 or self._slow)", "self.slip = 0.0 * slip",
+        "test_canal.py::test_piles_are_solved_in_a_few_tens_of_newton_steps",
+    ),
+    Mutant(
+        "physics", "SubADMM has its slacks the wrong way", "contact/solvers/subadmm_kernels.py",
+        "(moved[p, c] + gap[m, c])", "(moved[p, c] - gap[m, c])",
+        "test_subadmm.py::test_its_iterates_are_those_of_the_equations_with_slacks_and_multipliers",
+    ),
+    Mutant(
+        "physics", "threads do not wait for each other", "contact/together.py", "    if threads > 1:\n", "    if threads > 99:\n",
+        "test_together.py::test_threads_see_what_the_others_wrote_before_they_met",
+    ),
+    Mutant(
+        "physics", "blocks between joined sets are twice as large", "contact/equality_kernels.py",
+        "out[a] = 0.5 * (out[a] + out[b])", "out[a] = out[a] + out[b]",
+        "test_equalities.py",
+    ),
+    Mutant(
+        "physics", "a flying box goes on with old factors", "contact/solvers/exact.py",
+        "self._fresh = small or not", "self._fresh = not",
+        "test_rod_momentum.py::test_a_box_that_flies_and_turns_gains_nothing_by_what_the_solver_leaves",
+    ),
+    Mutant(
+        "physics", "a cone is as steep as its base is wide", "contact/frustum_kernels.py",
+        "nr, nz = height / length, narrowing / length", "nr, nz = height / length, radius / length",
+        "test_cones.py",
+    ),
+    Mutant(
+        "physics", "cones a hair apart overlap in the direction that is searched for", "contact/rim_kernels.py",
+        "or mantles_apart(a, b, shapes)[0] >= 0.0", "or False",
+        "test_cones.py",
+    ),
+    # ------------------------------------------------------------------ judges
+    Mutant(
+        "judges", "an infinite scale makes any residual 0", "contact/metrics_kernels.py",
+        "if not (math.isfinite(residual) and math.isfinite(scale)):", "if not math.isfinite(residual):",
+        "test_solver_status.py::test_relative_residuals",
+    ),
+    Mutant(
+        "judges", "De Saxce's term the other way", "contact/metrics_kernels.py",
+        "u_n += mu * math.sqrt(u_0 * u_0 + u_1 * u_1)", "u_n -= mu * math.sqrt(u_0 * u_0 + u_1 * u_1)",
+        "test_metrics.py",
+    ),
+    Mutant(
+        "judges", "forces hide a penetration", "contact/metrics_kernels.py",
+        "larger(abs(e_0), abs(e_1))) / rho[m], -u[m, 0]))", "larger(abs(e_0), abs(e_1))) / rho[m], 0.0))",
+        "test_feasibility.py::test_a_penetration_is_seen_beside_any_force",
+    ),
+    Mutant(
+        "judges", "a balance relative to all that presses", "contact/metrics_kernels.py",
+        "larger(loads[g], NET_FRACTION * total)", "larger(loads[g], total)",
+        "test_metrics.py",
+    ),
+    Mutant(
+        "judges", "any approach is a proof of infeasibility", "contact/feasibility.py",
+        "if alone * approach < _OUT_OF_REACH * speed * net:", "if False:",
+        "test_feasibility.py",
+    ),
+    Mutant(
+        "judges", "the contact law is not asked for", "contact/solvers/judge.py",
+        "self.converged = self.error <= self.tolerance", "self.converged = True",
+        "test_feasibility.py",
+    ),
+    Mutant(
+        "judges", "a plain residual may be anything", "contact/solvers/judge.py",
+        "largest = max(found.dynamics, found.contact, found.plain)", "largest = max(found.dynamics, found.contact)",
+        "test_solver_status.py::test_each_residual_alone_keeps_an_answer_from_being_converged",
+    ),
+    Mutant(
+        "judges", "rows of a problem are not judged", "contact/solvers/with_rows.py",
+        "    if numbers[worst] <= tolerance:", "    if numbers[worst] >= 0.0:",
+        "test_rows.py::test_rows_that_contradict_each_other_are_said",
+    ),
+    Mutant(
+        "judges", "joints that contradict each other are not looked for", "contact/solvers/with_rows.py",
+        "rows, limits = reduction.contradicting, reduction.rows_of(closing)", "rows = limits = reduction.rows_of(closing)",
+        "test_contradictions.py",
+    ),
+    Mutant(
+        "judges", "rounding of joints that repeat each other is a contradiction", "contact/reduction.py",
+        "_BROKEN, _LEAST_BROKEN = 1e-2, 1e-3", "_BROKEN, _LEAST_BROKEN = 0.0, 0.0",
+        "test_rows.py::test_rows_that_contradict_each_other_are_said test_contradictions.py",
+    ),
+    Mutant(
+        "judges", "joints beside the contacts count as what contacts push", "contact/solvers/auto.py",
+        "if not (3 * nc > n if stride.any() else rows > pushed):", "if not 3 * nc > n:",
+        "test_auto.py::test_what_moves_beside_the_contacts_changes_no_pick",
+    ),
+    Mutant(
+        "judges", "a pick that failed never rests", "contact/solvers/auto.py",
+        "return self.instead if self.left and pick == self.failed else pick", "return pick",
+        "test_auto.py::test_a_pick_that_failed_rests_and_comes_back",
+    ),
+    Mutant(
+        "judges", "the residual of rows leaves out their bounds", "contact/metrics_kernels.py",
+        "min(max(forces[i] - w / weight, low[i]), high[i])", "(forces[i] - w / weight)",
+        "test_rows.py::test_the_yardstick_sees_each_wrong_force_and_velocity",
+    ),
+    Mutant(
+        "judges", "a matrix counts as positive definite whatever its factors say", "contact/solvers/definite.py",
+        "        except NotPositiveError:\n            return False",
+        "        except NotPositiveError:\n            return True",
+        "test_definite.py::test_against_eigenvalues",
+    ),
+    Mutant(
+        "judges", "forces that press on what parts pass", "contact/solvers/judge.py",
+        "if idle > VELOCITY_BOUND * pace:", "if False:",
+        "test_feasibility.py::test_a_force_that_presses_on_what_parts_is_not_converged",
+    ),
+    Mutant(
+        "judges", "single precision is shown the whole diagonal", "contact/solvers/definite.py",
+        "*= 1.0 - _LEFT_OUT",
+        "*= 1.0",
+        "test_definite.py::test_what_single_precision_cannot_see_is_refused",
+    ),
+    Mutant(
+        "judges", "rounding excuses contacts that break their law", "contact/solvers/judge.py",
+        "not found.contact <= tolerance < dynamics",
+        "not tolerance < dynamics",
+        "test_rounding.py",
+    ),
+    Mutant(
+        "judges", "depth of boxes that lie flush is not measured", "contact/detect_kernels.py",
+        "limit = max(limit, HAIR * max(hx, hy, hz))",
+        "pass",
+        "test_boxes.py::test_equal_boxes_flush_on_each_other_are_as_deep_without_a_margin",
+    ),
+    Mutant(
+        "judges", "a corner of a mesh presses on a face that its edges lead into", "contact/facing_kernels.py",
+        "if facing >= -LEAN and", "if facing >= -inf and",
+        "test_facing.py::test_halves_of_a_body_press_on_the_face_between_them_alone",
+    ),
+    Mutant(
+        "judges", "corners on edges of a mesh trust its sampled distance", "contact/facing_kernels.py",
+        "(shapes.kind[b] == BOX or not on_crease(place, b, hair, creases))",
+        "True",
+        "test_facing.py::test_flush_cubes_are_as_deep_without_a_margin",
+    ),
+    Mutant(
+        "judges", "small groups count as solved after three sweeps", "contact/split.py",
+        "if not found <= tolerance:",
+        "if False:",
+        "test_end_velocity.py::test_small_groups_have_the_bits_of_a_solver_for_each",
+    ),
+    Mutant(
+        "judges", "sweeps keep the forces of the largest residual", "contact/solvers/local_kernels.py",
+        "if rows[i, 0] < least:",
+        "if rows[i, 0] > least:",
+        "test_local_solvers.py::test_sweeps_at_once_are_those_one_by_one",
+    ),
+    Mutant(
+        "judges", "rounding counts squares of terms", "contact/metrics.py",
+        "norm(problem.weight * np.sqrt(squares))", "norm(problem.weight * squares)",
+        "test_rounding.py::test_rounding_is_what_its_formula_says",
+    ),
+    Mutant(
+        "judges", "what solvers know of W holds for narrow bodies too", "contact/solvers/judge.py",
+        "if most > self.tolerance and self._narrow_scales", "if most < 0.0 and self._narrow_scales",
+        "test_narrow.py::test_the_judge_holds_narrow_bodies_to_the_scale_of_w",
+    ),
+    Mutant(
+        "judges", "the inverse near the diagonal forgets a sign", "contact/narrow_kernels.py",
+        "total -= factors[j, k] * inverse[j + i, k - i]", "total += factors[j, k] * inverse[j + i, k - i]",
+        "test_narrow.py::test_the_inverse_near_the_diagonal",
+    ),
+    Mutant(
+        "judges", "a stop that nothing moves must not close by rounding", "contact/reduction.py",
+        "phi[held & (phi[:, 0] > -_ROUNDED * speeds), 0] = 0.0", "pass",
+        "test_joints.py::test_loops_that_cannot_move_converge",
+    ),
+)  # fmt: skip

@@ -1,0 +1,162 @@
+"""Mutants of the other rooms of `femsim/`: scenes, runs, sensors, studies."""
+
+from mutant import Mutant
+
+RUN = "femsim/run/"
+MUTANTS = (
+    # ------------------------------------------------------------------ physics
+    Mutant(
+        "physics", "neighbours in a robot press on each other", "femsim/scene/own_contact.py",
+        "if one != other and above.get(one) != other and above.get(other) != one:", "if one != other:",
+        "test_own_contact.py",
+    ),
+    Mutant(
+        "physics", "friction of a statement holds for one order of the two only", "femsim/scene/frictions.py",
+        "meant = np.outer(first, second) | np.outer(second, first)", "meant = np.outer(first, second)",
+        "test_friction_pairs.py",
+    ),
+    # ------------------------------------------------------------------ sensors
+    Mutant(
+        "sensors", "the wrench of a joint forgets what contacts do behind its link", RUN + "sensors.py",
+        "            out -= wrench\n", "            out -= wrench if own == self._link else 0.0\n",
+        "test_robot_scenes.py::test_an_arm_lifts_a_soft_ball_and_its_joints_bear_both",
+    ),
+    Mutant(
+        "sensors", "side of the force in the contact area", RUN + "sensors.py",
+        "pull = (1.0 if side == 0 else -1.0) * c.force[use]", "pull = c.force[use]",
+        "test_gauges.py::test_area_of_boxes_on_a_floor",
+    ),
+    Mutant(
+        "sensors", "slip of self-contact counted twice", RUN + "sensors.py",
+        "share = np.minimum(self._selection.shares(c).sum(axis=1), 1.0)", "share = self._selection.shares(c).sum(axis=1)",
+        "test_gauges.py::test_slip_is_tangential_and_counts_contacts_with_oneself_once",
+    ),
+    Mutant(
+        "sensors", "area of the other side's share", RUN + "sensors.py",
+        "own = shares if k == self.part else shares[:, ::-1]", "own = shares",
+        "test_gauges.py::test_area_of_boxes_on_a_floor",
+    ),
+    Mutant(
+        "sensors", "area of nodes that do not count", RUN + "sensors.py",
+        "counted[nodes] = chosen", "counted[nodes] = 1.0",
+        "test_gauges.py",
+    ),
+    Mutant(
+        "sensors", "slip of the normal velocity too", RUN + "sensors.py",
+        "np.linalg.norm(c.u[:, 1:], axis=1)", "np.linalg.norm(c.u, axis=1)",
+        "test_gauges.py::test_slip_is_tangential_and_counts_contacts_with_oneself_once",
+    ),
+    Mutant(
+        "sensors", "a joint bears the weight of its finger twice", RUN + "sensors.py",
+        "out[:3] -= weight", "out[:3] += weight",
+        "test_gauges.py::test_joint_of_a_finger",
+    ),
+    Mutant(
+        "sensors", "a rod turns a joint the other way", RUN + "sensors.py",
+        "out[3:] -= pulled[3:] + cross(place - centre, pulled[:3])", "out[3:] -= pulled[3:] - cross(place - centre, pulled[:3])",
+        "test_held_ends.py::test_the_joint_of_a_finger_bears_the_moment_of_a_rod_that_sticks_out",
+    ),
+    Mutant(
+        "sensors", "gap to any partner", RUN + "sensors.py",
+        "(part[:, side] == self.part) & self._selection.partners[part[:, 1 - side]]", "part[:, side] == self.part",
+        "test_gauges.py",
+    ),
+    Mutant(
+        "sensors", "mean over sub-steps without their lengths", RUN + "sensors.py",
+        "wrenches = [dt * self._selection.wrench(c) for dt, c in report.parts]",
+        "wrenches = [sum(d for d, _ in report.parts) / len(report.parts) * self._selection.wrench(c) for _, c in report.parts]",
+        "test_gauges.py::test_a_sensor_of_some_contacts_is_the_mean_over_the_parts_of_a_step",
+    ),
+    Mutant(
+        "sensors", "force of the second side without its sign", RUN + "selection.py",
+        "-shares[:, 1:] * c.force", "shares[:, 1:] * c.force",
+        "test_gauges.py::test_forces_on_parts_of_a_surface_and_of_partners_sum_to_the_whole",
+    ),
+    Mutant(
+        "sensors", "torque of a selection the other way", RUN + "selection.py",
+        "(moments - moments.T)", "(moments.T - moments)",
+        "test_gauges.py::test_forces_on_parts_of_a_surface_and_of_partners_sum_to_the_whole",
+    ),
+    Mutant(
+        "sensors", "torque about a point behind the sensor", RUN + "instruments.py",
+        "move_wrench(wrench[:3], wrench[3:], origin - point)", "move_wrench(wrench[:3], wrench[3:], point - origin)",
+        "test_sensors_options.py",
+    ),
+    Mutant(
+        "sensors", "weight of the tool added, not taken off", RUN + "instruments.py",
+        "force + weight, torque + moment", "force - weight, torque - moment",
+        "test_sensors_options.py",
+    ),
+    Mutant(
+        "sensors", "a turned reading turns the other way", RUN + "instruments.py",
+        "axes.T @ force, axes.T @ torque", "axes @ force, axes @ torque",
+        "test_sensors_options.py",
+    ),
+    Mutant(
+        "sensors", "samples are taken late", RUN + "instruments.py",
+        "if r.rate is None or time >= self._next_sample - 1e-9:", "if r.rate is None or time > self._next_sample + 1e-9:",
+        "test_sensors_options.py",
+    ),
+    Mutant(
+        "sensors", "single columns of a log keep their sign", "femsim/studies/comparison/readers.py",
+        "* (sign * factor))", "* factor)",
+        "test_compare_columns.py",
+    ),
+    # ------------------------------------------------------------------ energies
+    Mutant(
+        "energies", "the summary gives to friction what damping took", RUN + "result.py",
+        "lost {parts['friction']} to friction", "lost {parts['other']} to friction",
+        "test_verdict.py::test_the_summary_says_where_the_energy_of_a_sliding_box_went",
+    ),
+    # ------------------------------------------------------------------ judges
+    Mutant(
+        "judges", "energy that went out counts as gone in", RUN + "health.py",
+        'balance = held - work', 'balance = held - max(work, 0.0)',
+        "test_health_watch.py",
+    ),
+    Mutant(
+        "judges", "energy from nowhere counts from the start only", RUN + "health.py",
+        'e["lowest"] = min(e["lowest"], balance)', 'e["lowest"] = e["lowest"]',
+        "test_health_watch.py",
+    ),
+    Mutant(
+        "judges", "pushing penetrations out is energy from nowhere", RUN + "health.py",
+        'work = report.work + e["pushed"]', 'work = report.work',
+        "test_health_watch.py",
+    ),
+    Mutant(
+        "judges", "elements that recover count on", RUN + "health.py",
+        "                self._inverted[k] = 0\n", "                pass\n",
+        "test_health_watch.py",
+    ),
+    Mutant(
+        "judges", "a run that ends inverted is good enough", RUN + "health.py",
+        'reason.verdict, reason.text = "wrong", f"{reason.text}, and the run ends so"', "pass",
+        "test_health_watch.py",
+    ),
+    Mutant(
+        "judges", "friction hides energy from nowhere", RUN + "health.py",
+        "balance = held - work + report.friction_loss + report.viscous_loss", "balance = held - work + report.viscous_loss",
+        "test_health_watch.py",
+    ),
+    Mutant(
+        "judges", "creep is that of one step", RUN + "health.py",
+        "way = self._crept.get(pair, 0.0) + creep.share", "way = creep.share",
+        "test_health_watch.py",
+    ),
+    Mutant(
+        "judges", "the first value of a reason stays its worst", RUN + "verdict.py",
+        'elif value > known.value or verdict != known.verdict == "doubtful":', 'elif verdict != known.verdict == "doubtful":',
+        "test_health_watch.py",
+    ),
+    Mutant(
+        "judges", "nothing is wrong", RUN + "verdict.py",
+        '"wrong" if value > bounds[1] else "doubtful"', '"doubtful"',
+        "test_health_watch.py",
+    ),
+    Mutant(
+        "judges", "a case that is killed at Ctrl-C counts as one whose process died", "femsim/studies/sweeps/process.py",
+        "self._stopped = True", "pass",
+        "test_sweep.py::test_a_case_that_is_stopped_has_no_row",
+    ),
+)  # fmt: skip

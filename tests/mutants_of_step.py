@@ -1,0 +1,373 @@
+"""Mutants of `femsim/step/`: one time step."""
+
+from mutant import Mutant
+
+STEP = "femsim/step/"
+MUTANTS = (
+    # ------------------------------------------------------------------ physics
+    Mutant(
+        "physics", "drives are late by a step", STEP + "prescribed.py",
+        "driven_pose(scene.bodies[index].initial_q(), motion, state.t + dt)",
+        "driven_pose(scene.bodies[index].initial_q(), motion, state.t)",
+        "test_held_ends.py::test_what_is_driven_ends_each_step_on_its_motion",
+    ),
+    Mutant(
+        "physics", "what is prescribed pulls the other way", STEP + "system.py",
+        "np.subtract.at(self.b, rows[self._coupling]", "np.add.at(self.b, rows[self._coupling]",
+        "test_system.py",
+    ),
+    Mutant(
+        "physics", "prescribed velocities jump backwards", STEP + "system.py",
+        "v_prescribed[self._rows] - settings.theta * (self._ends", "v_prescribed[self._rows] + settings.theta * (self._ends",
+        "test_system.py",
+    ),
+    Mutant(
+        "physics", "driven bodies end a step with their mean velocity in it", STEP + "prescribed.py",
+        "return end if np.abs(end - v).max() > still else v", "return v",
+        "test_driven_bodies.py::test_what_lies_on_a_lift_presses_steadily",
+    ),
+    Mutant(
+        "physics", "soft contacts undo a part of their depth", STEP + "rows_kernels.py",
+        "return out if softness is None else np.where(softness > 0.0, gap / given.dt, out)", "return out",
+        "test_soft_pairs.py",
+    ),
+    Mutant(
+        "physics", "softness by the step instead of over it", STEP + "contacts.py",
+        "np.outer(self.softness / dt,", "np.outer(self.softness * dt,",
+        "test_soft_pairs.py",
+    ),
+    Mutant(
+        "physics", "soft contacts end a step as hard ones", STEP + "end_velocity.py",
+        "W = softened(W, soft[closed] / ((1.0 - settings.theta) * dt))", "pass",
+        "test_soft_pairs.py",
+    ),
+    Mutant(
+        "physics", "restitution pulls", STEP + "end_velocity_kernels.py",
+        "q[a, 0] -= rebound[a]", "q[a, 0] += rebound[a]",
+        "test_end_velocity.py::test_a_rigid_box_rebounds_by_the_restitution_of_the_pair",
+    ),
+    Mutant(
+        "physics", "what falls rebounds as by the speed at the start of the step", STEP + "end_velocity_kernels.py",
+        "pull -= data[k] * fall[indices[k]]", "pull -= 0.0 * data[k] * fall[indices[k]]",
+        "test_rebounds.py::test_a_ball_thrown_at_a_ceiling_gains_nothing",
+    ),
+    Mutant(
+        "physics", "rebounds add energy", STEP + "rebounds.py",
+        "over = high > 0.0", "over = high > 1.0",
+        "test_rebounds.py::test_a_tumbling_box_gains_nothing",
+    ),
+    Mutant(
+        "physics", "what a driven body gives is from nothing", STEP + "rebounds.py",
+        "gained = ended - self.begun + np.bincount(", "gained = ended - self.begun - np.bincount(",
+        "test_rebounds.py::test_a_racket_gives_a_box_what_it_has_beside_it",
+    ),
+    Mutant(
+        "physics", "a step whose end is not found counts as solved", STEP + "end_velocity.py",
+        "if self.residual <= _ENOUGH or not solved.solution.converged:", "if self.residual <= 1.0:",
+        "test_end_velocity.py::test_a_step_whose_end_is_not_found_has_not_converged",
+    ),
+    Mutant(
+        "physics", "contacts of turning bases bend inwards", STEP + "point_contacts.py",
+        "phi[side == k] += sign *", "phi[side == k] -= sign *",
+        "test_turning_hand.py",
+    ),
+    Mutant(
+        "physics", "torque on a gripper's base by the wrong lever", STEP + "point_rows_kernels.py",
+        "+ (y * fz - z * fy)", "- (y * fz - z * fy)",
+        "test_contact_rows.py",
+    ),
+    Mutant(
+        "physics", "the stop of a joint pulls at its upper end", STEP + "joint_limits.py",
+        "self.sign[end] * lam[:, 0])", "lam[:, 0])",
+        "test_tree.py::test_limits_hold_and_their_torque_is_reported",
+    ),
+    Mutant(
+        "physics", "of two links of a robot that press on each other one moves alone", STEP + "point_rows_kernels.py",
+        "            if on_other:\n                value -= along",
+        "            if on_other and not on_own:\n                value -= along",
+        "test_own_contact.py",
+    ),
+    Mutant(
+        "physics", "forces of a step act where it ends", STEP + "stepper.py",
+        "self.system.moved(state, v_hat, 0.5 * dt), v_prescribed, dt, middle=True)",
+        "self.system.moved(state, v_hat, dt), v_prescribed, dt, middle=True)",
+        "test_middle.py::test_bodies_that_collide_keep_their_angular_momentum",
+    ),
+    Mutant(
+        "physics", "contact pushes fingers the other way", STEP + "point_rows_kernels.py",
+        "+= along + (screw[e, 3]", "-= along + (screw[e, 3]",
+        "test_contact_rows.py test_gauges.py::test_joint_of_a_finger",
+    ),
+    Mutant(
+        "physics", "contact forces of the last step are not turned", STEP + "force_memory.py",
+        "np.einsum(\"mij,mj->mi\", frames[same]", "np.einsum(\"mji,mj->mi\", frames[same]",
+        "test_contact_rows.py",
+    ),
+    Mutant(
+        "physics", "'halving is vain' outlives halves that helped", STEP + "advance.py",
+        "step=before.step + 1, halving_is_vain=False)", "step=before.step + 1, halving_is_vain=before.halving_is_vain)",
+        "test_substeps.py::test_halving_is_tried_again_after_a_step_that_halves_have_saved",
+    ),
+    Mutant(
+        "physics", "'halving is vain' outlives a step that is solved", STEP + "advance.py",
+        "halving_is_vain=vain and whole.grade != SOLVED)", "halving_is_vain=vain or before.halving_is_vain)",
+        "test_substeps.py::test_halving_is_tried_again_after_a_step_that_is_solved",
+    ),
+    Mutant(
+        "physics", "a step may make energy from nothing", STEP + "stepper.py",
+        "return made > GAINED * max(held, old.energy, self.least_energy)", "return False",
+        "test_rod_momentum.py::test_a_whip_cracks_and_makes_no_energy",
+    ),
+    Mutant(
+        "physics", "a solved step that makes energy is no better than one that is not solved", STEP + "advance.py",
+        "grade = MADE_ENERGY if report.gained else SOLVED", "grade = NOT_CONVERGED if report.gained else SOLVED",
+        "test_rod_momentum.py::test_a_solved_step_that_makes_energy_is_better_than_one_that_is_not_solved",
+    ),
+    Mutant(
+        "physics", "the error of a step is that without its first order", STEP + "adaptive.py",
+        "dt * (first * speed + second * jerk)", "dt * second * jerk",
+        "test_adaptive.py::test_backward_euler_falls_short_by_half_of_g_dt_squared",
+    ),
+    Mutant(
+        "physics", "a small box meets soft bodies at their nodes alone", STEP + "by_faces.py",
+        "if part.by_faces or (loose and not turned[other, k] and is_small(part, elements[other])):", "if part.by_faces:",
+        "test_contact_by_faces.py::test_a_box_lies_between_the_nodes_of_a_soft_cube test_contact_by_faces.py::"
+        "test_small_parts_have_contact_by_faces",
+    ),
+    Mutant(
+        "physics", "a broken joint leaves its parts without contact", STEP + "whole_joints.py",
+        "if not held.joint.broken or",
+        "if True or",
+        "test_broken_joints.py::test_a_lid_lies_where_it_falls_back_when_its_joint_has_broken",
+    ),
+    Mutant(
+        "physics", "two soft fingers are a pile", STEP + "system.py",
+        "and not self.lags and not any", "and not any",
+        "test_loose_first.py::test_two_large_bodies_are_no_pile",
+    ),
+    Mutant(
+        "physics", "what starts and stops within a step strikes nothing", STEP + "prescribed.py",
+        "end[struck] = v[struck]", "pass",
+        "test_driven_bodies.py",
+    ),
+    Mutant(
+        "physics", "a heavy body hides what a light one lacks, and where contacts go", STEP + "newton.py",
+        "not last.hides(newton)", "True",
+        "test_turning_tables.py",
+    ),
+    Mutant(
+        "physics", "contacts that would sink in where a step leads are not asked", STEP + "rows_kernels.py",
+        "worst = max(worst, -sink * there)", "pass",
+        "test_small_steps.py::test_by_how_much_contacts_creep_on_other_rows test_invariance.py",
+    ),
+    Mutant(
+        "physics", "a driven roller is led off its tangent along normals too", STEP + "stepper.py",
+        "stay=self.newton.tolerance is None)", "stay=True)",
+        "test_turning_tables.py",
+    ),
+    Mutant(
+        "physics", "a box goes as its corners would on the base that carries it", STEP + "point_contacts.py",
+        "place = np.where(free[other, None], found.placed.translation[other], c.position[own])", "place = c.position[own]",
+        "test_turning_tables.py test_contact_rows.py",
+    ),
+    Mutant(
+        "physics", "the theta rule leaves contacts at the start where bodies turn together", STEP + "turning_kernels.py",
+        "worst = max(worst, common * math.sqrt(dot(way, way)))", "pass",
+        "test_turning_tables.py test_small_steps.py",
+    ),
+    Mutant(
+        "physics", "contacts of a thread that are not kept again count as lost", STEP + "point_contacts.py",
+        "rows.found.margin, whole=True)", "rows.found.margin)",
+        "test_middle.py",
+    ),
+    # ------------------------------------------------------------------ sensors
+    Mutant(
+        "sensors", "wrench of a hold the other way", STEP + "measure.py",
+        "forces = reaction[system.v_slices[hold.body].start + hold.rows]",
+        "forces = -reaction[system.v_slices[hold.body].start + hold.rows]",
+        "test_held_ends.py::test_a_rod_on_held_nodes_hangs_from_their_drive",
+    ),
+    Mutant(
+        "sensors", "who holds nodes is pulled the other way", STEP + "measure.py",
+        "mount[leader] = mount[leader] + there", "mount[leader] = mount[leader] - there",
+        "test_held_ends.py::test_a_rod_on_held_nodes_hangs_from_their_drive "
+        "test_held_ends.py::test_held_nodes_follow_a_motion_and_a_driven_body_exactly",
+    ),
+    Mutant(
+        "sensors", "slip of contacts that do not press", STEP + "measure.py",
+        "slip = np.sqrt((forces.contacts.u[pressing, 1:]", "slip = np.sqrt((forces.contacts.u[:, 1:]",
+        "test_gauges.py::test_what_slides_past_without_a_touch_does_not_slip",
+    ),
+    Mutant(
+        "sensors", "slip counts from a speed that is the same at any size", STEP + "contacts.py",
+        "self.rules.slow, state, taken)", "1e-6, state, taken)",
+        "test_invariance.py",
+    ),
+    Mutant(
+        "sensors", "driven bodies exert what the first linearisation says", STEP + "newton.py",
+        "system.lead(last.solution.v)", "pass",
+        "test_driven_bodies.py",
+    ),
+    # ------------------------------------------------------------------ energies
+    Mutant(
+        "energies", "soft contacts hold no energy", STEP + "soft_pairs.py",
+        "return 0.0 if rows.softness is None else", "return 0.0 if True else",
+        "test_soft_pairs.py",
+    ),
+    Mutant(
+        "energies", "friction that momentum does not feel holds positions back", STEP + "end_velocity.py",
+        "    return allowed if gained[weaker & (gained > 0.0)].sum() > none else None", "    return None",
+        "test_end_velocity.py::test_friction_that_is_taken_back_gives_no_energy",
+    ),
+    Mutant(
+        "energies", "sign of the damping work", STEP + "measure.py",
+        "work -= dt * body.damping_power(solution.v[v])", "work += dt * body.damping_power(solution.v[v])",
+        "test_work_of_damping.py",
+    ),
+    Mutant(
+        "energies", "friction gives", STEP + "measure.py",
+        "friction_loss = old.friction_loss - float(", "friction_loss = old.friction_loss + float(",
+        "test_gauges.py::test_slip_and_energies_on_an_incline",
+    ),
+    Mutant(
+        "energies", "drives take what they give", STEP + "measure.py",
+        "(system.external + reaction) @ solution.v", "(system.external - reaction) @ solution.v",
+        "test_work_of_damping.py::test_a_drive_does_the_work_that_lifting_takes",
+    ),
+    Mutant(
+        "energies", "work of tendons and pumps forgotten", STEP + "measure.py",
+        "work += end.driving + dt * sum(coupling.power for coupling in system.couplings)", "work += end.driving",
+        "test_chambers.py::test_power_is_pressure_times_flow_and_energy_never_grows",
+    ),
+    Mutant(
+        "energies", "work of drives at the end of a step forgotten", STEP + "stepper.py",
+        "end = replace(end, driving=work)", "pass",
+        "test_driven_scenes.py::test_a_robot_led_by_its_tool_takes_one_iteration_and_keeps_its_loop_closed",
+    ),
+    Mutant(
+        "energies", "work of the driven ends of rods the other way", STEP + "measure.py",
+        "work += dt * own.power", "work -= dt * own.power",
+        "test_rod_momentum.py::test_work_of_a_driven_end_is_the_energy_that_a_rod_gains",
+    ),
+    Mutant(
+        "energies", "potential energy falls with height", STEP + "measure.py",
+        "potential -= body.mass *", "potential += body.mass *",
+        "test_gauges.py::test_energies_by_body_sum_to_the_totals_and_are_kept_in_a_fall",
+    ),
+    Mutant(
+        "energies", "elastic energy of the last body only", STEP + "measure.py",
+        "elastic += body.elastic_energy(new.q[q])", "elastic = body.elastic_energy(new.q[q])",
+        "test_health_watch.py::test_elastic_energies_of_all_bodies_are_summed",
+    ),
+    Mutant(
+        "energies", "inverted elements of the last body only", STEP + "measure.py",
+        "inverted += body.inverted_elements", "inverted = body.inverted_elements",
+        "test_health_watch.py::test_inverted_elements_of_all_bodies_are_counted",
+    ),
+    Mutant(
+        "energies", "impacts do twice their work", STEP + "end_velocity_kernels.py",
+        "late = 0.5 * dt * (acting", "late = dt * (acting",
+        "test_end_velocity.py::test_friction_of_an_impact_takes_the_energy_of_the_motion_along_the_floor",
+    ),
+    Mutant(
+        "energies", "joints turn round the velocity across them", STEP + "joint_velocity.py",
+        "= -one.solve(velocity[one.rows])", "= -2.0 * one.solve(velocity[one.rows])",
+        "test_joints.py::test_two_hinged_bars_swing_as_quadrature_says_and_keep_their_energy",
+    ),
+    Mutant(
+        "energies", "a motion that jumps works with the velocity of the step", STEP + "end_velocity.py",
+        "0.5 * (old.v + end.v) - given.v, 0.0)", "0.0, 0.0)",
+        "test_driven_bodies.py",
+    ),
+    # ------------------------------------------------------------------ judges
+    Mutant(
+        "judges", "depths that softness explains are errors", STEP + "soft_pairs.py",
+        "gaps + gives[parts[:, 0], parts[:, 1]]", "gaps",
+        "test_soft_pairs.py",
+    ),
+    Mutant(
+        "judges", "softness explains any depth", STEP + "soft_pairs.py",
+        "_MOST * np.minimum(sizes[:, None], sizes)", "np.inf",
+        "test_soft_pairs.py",
+    ),
+    Mutant(
+        "judges", "motions may drive links of a robot into each other", STEP + "led_pairs.py",
+        "(apart | fingers | led_own_pairs(scene))", "(apart | fingers)",
+        "test_own_contact.py",
+    ),
+    Mutant(
+        "judges", "couplings in the balance the other way", STEP + "measure.py",
+        "norm(lacking - couplings.sum(axis=0) if", "norm(lacking + couplings.sum(axis=0) if",
+        "test_held_ends.py::test_a_body_hangs_on_a_rod test_held_ends.py::test_a_rod_on_held_nodes_hangs_from_their_drive",
+    ),
+    Mutant(
+        "judges", "the first residual of a step is that of its end", STEP + "newton.py",
+        "return self.residuals[-1]", "return self.residuals[0]",
+        "test_true_step.py::test_newton_converges_quadratically_on_a_smooth_case "
+        "test_true_step.py::test_a_dropped_iterate_is_seen_in_the_residual",
+    ),
+    Mutant(
+        "judges", "equations count as solved a thousand times too early", STEP + "newton.py",
+        "return self.residual <= max(tolerance, self.rounding)", "return self.residual <= max(1e3 * tolerance, self.rounding)",
+        "test_true_step.py::test_newton_converges_quadratically_on_a_smooth_case "
+        "test_true_step.py::test_at_the_default_tolerance_energy_never_grows",
+    ),
+    Mutant(
+        "judges", "overlaps at the start count twice", STEP + "vitals.py",
+        "depth = depth - np.array(", "depth = depth + np.array(",
+        "test_verdict.py::test_what_overlaps_at_the_start_counts_from_there",
+    ),
+    Mutant(
+        "judges", "sliding counts as creep", STEP + "vitals.py",
+        "held = np.hypot(lam[:, 1], lam[:, 2]) < _STICKS * limit * normal", "held = np.hypot(lam[:, 1], lam[:, 2]) < np.inf",
+        "test_health_watch.py",
+    ),
+    Mutant(
+        "judges", "a long way of a body is a short one", STEP + "vitals.py",
+        "far = dt * speed / float(self.sizes.extent[k])", "far = dt * speed * float(self.sizes.extent[k])",
+        "test_health_watch.py",
+    ),
+    Mutant(
+        "judges", "what halves push out is that of one of them", STEP + "vitals.py",
+        "pushed=sum(one.pushed for one in parts)", "pushed=max(one.pushed for one in parts)",
+        "test_health_watch.py",
+    ),
+    Mutant(
+        "judges", "a contact problem of rods may be begun loosely", STEP + "system.py",
+        "not any(body.kind == \"links\" for body in self.bodies)",
+        "True",
+        "test_loose_first.py::test_a_pile_with_rods_is_not_begun_loosely",
+    ),
+    Mutant(
+        "judges", "a loose answer of a pile may be the last", STEP + "newton.py",
+        "(loose and len(residuals) == 1)",
+        "False",
+        "test_loose_first.py::test_a_loose_answer_that_is_enough_is_followed_by_a_sharp_one",
+    ),
+    Mutant(
+        "judges", "driven parts are looked at where they were once", STEP + "led_pairs.py",
+        "if asked != self._asked:",
+        "if self._asked == b\"\":",
+        "test_robot_verdicts.py::test_a_fixed_base_that_a_command_moves_is_looked_at_again",
+    ),
+    Mutant(
+        "judges", "a pin is in a rod only where it is through", STEP + "thin_rods.py",
+        "return max(0.0, radius - float(signed_distance", "return max(0.0, -radius - float(signed_distance",
+        "test_thin_rods.py",
+    ),
+    Mutant(
+        "judges", "a pin that starts in a rod went there", STEP + "thin_rods.py",
+        "depth = self._depth(one, state, placed) - start", "depth = self._depth(one, state, placed)",
+        "test_thin_rods.py",
+    ),
+    Mutant(
+        "judges", "shapes are deep in each other turned the other way", STEP + "deep_inside.py",
+        "(points[inside] - place) @ turn)[0]", "(points[inside] - place) @ turn.T)[0]",
+        "test_deep_inside.py",
+    ),
+    Mutant(
+        "judges", "a cup is as thick as it is large", STEP + "thin_shapes.py",
+        "return min(smallest, 2.0 * shape.padding) if isinstance(shape, Revolved) else smallest", "return smallest",
+        "test_thin_shapes.py::test_the_wall_of_a_cup_counts_as_thin",
+    ),
+)  # fmt: skip
