@@ -65,6 +65,11 @@ def test_cases_keep_their_order_errors_and_bits() -> None:
         assert list(case.table) == list(own) and case.verdict == "good"
         for name in own:
             assert name.startswith("ms_") or np.array_equal(case.table[name], own[name]), name
+        assert sorted(case.table()) == sorted(own) and list(case.to_pandas()["box_fz_N"]) == list(own["box_fz_N"])
+    with pytest.raises(KeyError, match=r"column of case 0 \(converged\) 'box_fz' is unknown; did you mean 'box_fz_N'"):
+        runs[0].table["box_fz"]
+    with pytest.raises(fs.InputError, match=r"case 1 .*no scene of 0.011 m> has no table; see its message and error"):
+        runs[1].to_pandas()
     frame = runs.to_pandas()
     assert list(frame["status"]) == [case.status for case in runs] and frame["force"][0] == own["box_fz_N"][-1]
     assert "8 runs: 3 converged, 4 failed, 1 timed out" in repr(runs) and "timed out" in runs._repr_html_()

@@ -19,9 +19,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from femsim.base.arguments import shown
+from femsim.base.columns import Columns
 from femsim.base.errors import InputError, did_you_mean, naming_parameters
 from femsim.base.notebook import card
 from femsim.base.status import FINISHED
+from femsim.run.showing import table_of
 from femsim.run.simulate import simulate
 from femsim.scene.scene_file import scene_parameters
 from femsim.studies.sweeps.case import TABLES_FILE, Job, Row, read_row, run_case
@@ -57,7 +59,7 @@ class CaseRun:
     values : dict of str to float
         What ``measure`` gave.
     table : dict of str to ndarray, (n_steps,)
-        All columns of sensors.csv and steps.csv, as :meth:`femsim.run.result.Run.table` gives them.
+        All columns of sensors.csv and steps.csv, as :attr:`femsim.run.result.Run.table` gives them; empty without a result.
     wall_s : float, s
         Wall time of the case.
     """
@@ -72,9 +74,24 @@ class CaseRun:
     table: dict[str, np.ndarray] = field(default_factory=dict)
     wall_s: float = 0.0
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "table", Columns(f"column of case {self.number} ({self.status})", self.table))
+
     def __repr__(self) -> str:
         given = ", ".join(f"{name}={value!r}" for name, value in self.parameters.items())
         return f"<case {self.number} ({given}): {self.status}{'' if self.status == 'converged' else ': ' + self.message}>"
+
+    def to_pandas(self) -> DataFrame:
+        """Return the columns of :attr:`table` as a table of pandas, by time (s), as :meth:`femsim.run.result.Run.to_pandas` does.
+
+        Raises
+        ------
+        InputError
+            pandas is not installed, or the case has no result.
+        """
+        if not self.table:
+            raise InputError(f"{self!r} has no table; see its message and error.")
+        return table_of(self.table)
 
 
 class ManyRuns(Sequence[CaseRun]):
