@@ -92,7 +92,9 @@ class RobotJoint:
         "fixed", "revolute" (with limits), "continuous", "prismatic", "spherical", "universal" (about ``axis``, then ``axis2``),
         "planar" (slides square to ``axis``, turns about it) or "floating". A universal, planar or floating joint is made of
         joints of one coordinate, or of a spherical one, named by what is added to its name: "_1" and "_2"; "_x", "_y" and
-        "_turn"; "_x", "_y", "_z" and "_turn".
+        "_turn"; "_x", "_y", "_z" and "_turn". The quaternion of a spherical joint turns the child in the frame of the joint,
+        which the parent carries; its speeds are the angular velocity of the child beside the parent in the axes of this frame,
+        which do not turn along with the child (those of MuJoCo and Pinocchio do).
     position, rotation : (3,) float, m and rad
         Frame of the joint, and of the child at position zero, in that of the parent; a rotation vector, or a matrix (3, 3).
     axis, axis2 : (3,) float
@@ -390,7 +392,7 @@ class Robot(Following):
         joints : dict of str to float or (4,) float, rad or m
             Positions of joints at the start, quaternions of spherical ones; 0 (or the end of the range next to it) by default.
         speeds : dict of str to float or (3,) float, rad/s or m/s
-            Their speeds at the start; 0 by default.
+            Their speeds at the start; 0 by default. Of spherical joints in the axes of the joint on its parent.
         velocity, angular_velocity : ndarray, (3,), m/s and rad/s, optional
             Of the base's centre of mass at the start, world.
 
