@@ -407,7 +407,7 @@ class Robot(Following):
             by_joint(f"robot {name}", role, values, known)
         for given in (*joints, *speeds):
             if given not in known:
-                raise InputError(f"robot {name}: joint {given!r} is unknown{did_you_mean(given, known)}")
+                raise InputError(f"robot {name}: joint {given!r} {self._unset(given, known)}")
         q, v = np.zeros(_count(tree.coordinate, tree.kind, 7, 4)), np.zeros(_count(tree.row, tree.kind, 6, 3))
         rotation = quaternion_to_matrix(quaternion)
         q[:3], q[3:7] = position + rotation @ tree.centre[0], quaternion
@@ -435,6 +435,16 @@ class Robot(Following):
         body = TreeBody(name, tree, [link.name for link in self.links], above, moving, q, v)
         self._check_mass(body, q)
         return body
+
+    def _unset(self, name: str, known: Sequence[str]) -> str:
+        """Why a joint has no position of its own; the end of a sentence."""
+        own = next((joint for joint in self.joints if joint.name == name), None)
+        if own is None:
+            return f"is unknown{did_you_mean(name, known)}"
+        if own.mimic is None:
+            return "is fixed; leave it out."
+        other, factor, offset = own.mimic
+        return f"mimics {other!r}, and is at {factor:g} times that plus {offset:g}; leave it out, and give that of {other!r}."
 
     def inverse_dynamics(
         self,

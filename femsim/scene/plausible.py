@@ -138,6 +138,13 @@ def notes_on_joint_speed(joint: str, unit: str, speed: float, time: float, most:
     ]
 
 
+def notes_on_joint_velocity(joint: str, unit: str, speed: float, most: float, words: str) -> list[str]:
+    """Note a joint whose servo is to follow a speed that its robot says is beyond it."""
+    if abs(speed) <= most * _SLACK:
+        return []
+    return [f"joint {joint} is to go at {speed:.4g} {unit}/s, but its most is {most:.4g} {unit}/s{words}; give it less velocity"]
+
+
 def notes_on_jump(name: str, speed: float, start: float, end: float) -> list[str]:
     """Note a motion that goes so fast, m/s, between key frames at two times, s, that it is rather a jump."""
     if speed <= MOST_LED:

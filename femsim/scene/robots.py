@@ -23,7 +23,7 @@ from femsim.model.urdf import load_robot
 from femsim.scene.checks import Handle, Vector, function_of_time, name_of, positive, vector
 from femsim.scene.contents import SceneContents
 from femsim.scene.own_contact import add_own_contact
-from femsim.scene.plausible import notes_on_joint_speed
+from femsim.scene.plausible import notes_on_joint_speed, notes_on_joint_velocity
 from meshes import TriMesh, make_trimesh, sphere_triangles
 
 _BASES = ("fixed", "free", "planar")
@@ -181,6 +181,9 @@ def drive_joint(
             )
     if exact and isinstance(motion, Profile):
         scene.notes += notes_on_joint_speed(label, unit, *motion.fastest, own.max_speed, body.with_mimics(joint))
+    if isinstance(velocity, Profile):
+        speed = max(velocity.extremes(), key=abs)
+        scene.notes += notes_on_joint_velocity(label, unit, speed, own.max_speed, body.with_mimics(joint))
     others = {
         "velocity": (velocity, ".velocity", "speed of the joint", f"{unit}/s"),
         "effort": (effort, ".effort", "effort of the joint", force),
