@@ -54,7 +54,8 @@ def test_links_joints_and_shapes_are_read(tmp_path: Path) -> None:
     np.testing.assert_allclose(joints["luff"].rotation, (0, 0, math.pi / 2), atol=1e-12)
     # the mesh is that of the file, in millimetres there
     np.testing.assert_allclose(np.ptp(links["hook"].shapes[0].shape.points, axis=0), (0.01, 0.01, 0.02), atol=1e-9)
-    assert robot.notes == ["crane.urdf: <transmission> of the robot is not read"]
+    boundless = "crane.urdf: effort or velocity 0 in <limit> is taken for no bound, of trolley"
+    assert robot.notes == ["crane.urdf: <transmission> of the robot is not read", boundless]
     assert joints["slew"].friction > 0.0
 
 
@@ -223,6 +224,13 @@ def test_a_range_from_zero_to_zero_is_none(tmp_path: Path) -> None:
     assert next(joint for joint in robot.joints if joint.name == "luff").limits == (-math.inf, math.inf)
 
 
+def test_an_effort_of_zero_is_no_bound_and_said(tmp_path: Path) -> None:
+    """Other programs take it for a motor that does nothing."""
+    robot = fs.load_robot(written(tmp_path, CRANE.replace('effort="50"', 'effort="0"')))
+    assert next(joint for joint in robot.joints if joint.name == "luff").max_effort == math.inf
+    assert "crane.urdf: effort or velocity 0 in <limit> is taken for no bound, of luff, trolley" in robot.notes
+
+
 def test_a_fixed_joint_mimics_none(tmp_path: Path) -> None:
     """A hand of an open collection whose joints were made fixed was refused."""
     head, counter = CRANE.split('<joint name="counter" type="prismatic"')
@@ -245,7 +253,7 @@ def test_inertia_that_no_body_has_is_balanced_where_asked_for(tmp_path: Path) ->
     robot = fs.load_robot(path, balance_inertia=True)
     links = {link.name: link for link in robot.links}
     np.testing.assert_allclose(links["jib"].inertia, (0.0202 + 0.5 + 0.0004) / 3.0 * np.eye(3))
-    assert not np.asarray(links["weight"].inertia).any() and len(robot.notes) == 3
+    assert not np.asarray(links["weight"].inertia).any() and len(robot.notes) == 4
 
 
 COLLADA = """<?xml version="1.0"?>

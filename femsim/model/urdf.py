@@ -108,6 +108,8 @@ class _Reader(ElementReader):
     def __init__(self, path: Path, root: Element, packages: Packages, balance_inertia: bool) -> None:
         super().__init__(path)
         self.root, self.packages, self.balance_inertia = root, packages, balance_inertia
+        #: joints whose effort or velocity is 0 in the file, which stands for no bound
+        self.boundless: list[str] = []
 
     def robot(self) -> Robot:
         """Read all of it."""
@@ -117,6 +119,9 @@ class _Reader(ElementReader):
         self._note_unknown(self.root, "robot", "the robot")
         links = [self._link(element) for element in self.root.findall("link")]
         joints = [self._joint(element) for element in self.root.findall("joint")]
+        if self.boundless:
+            most = f"{', '.join(self.boundless[:6])}{' and others' if len(self.boundless) > 6 else ''}"
+            self.note(f"effort or velocity 0 in <limit> is taken for no bound, of {most}")
         return Robot(name, links, joints, source=str(self.path), notes=self.notes)
 
     # ---- elements
@@ -315,6 +320,8 @@ class _Reader(ElementReader):
                 value = self._bound(where, limit, key)
                 if value > 0.0:  # 0 is what files say that know no bound
                     options[own] = value
+                elif value == 0.0 and limit.get(key) is not None and kind != "fixed" and name not in self.boundless:
+                    self.boundless.append(name)
                 elif value < 0.0:
                     raise self.wrong(where, f"has {key} {value:g} in <limit>; allowed are numbers from 0.")
         dynamics = element.find("dynamics")
