@@ -131,6 +131,24 @@ class ManyRuns(Sequence[CaseRun]):
         """Cases without a result."""
         return [case for case in self if case.status not in FINISHED]
 
+    @property
+    def table(self) -> Columns:
+        """Columns of :meth:`to_pandas` by name, (n_cases,) each; numbers are NaN, and all else None, where a case has none.
+
+        ``runs.table["peak"]``, or ``runs.table()`` for a dict, as of a :class:`femsim.run.result.Run` and of one case.
+        """
+        rows = self._rows()
+        names = dict.fromkeys(name for row in rows for name in row)
+        return Columns("column of these runs", {name: _column([row.get(name) for row in rows]) for name in names})
+
+    def _rows(self) -> list[dict[str, Any]]:
+        """Parameters, values, status, verdict and message of each case, by name."""
+        return [
+            {f"parameter_{name}" if name in TAKEN else name: value for name, value in case.parameters.items()}
+            | {**case.values, "status": case.status, "verdict": case.verdict, "message": case.message}
+            for case in self
+        ]
+
     def to_pandas(self) -> DataFrame:
         """Return a table with a row a case: parameters, values, status, verdict, message; pandas comes with the extra "sweep".
 
@@ -146,12 +164,17 @@ class ManyRuns(Sequence[CaseRun]):
         require("pandas", "a table of runs", "sweep")
         import pandas
 
-        rows = [
-            {f"parameter_{name}" if name in TAKEN else name: value for name, value in case.parameters.items()}
-            | {**case.values, "status": case.status, "verdict": case.verdict, "message": case.message}
-            for case in self
-        ]
-        return pandas.DataFrame(rows)
+        return pandas.DataFrame(self._rows())
+
+
+def _column(values: list[Any]) -> np.ndarray:
+    """Numbers as floats, NaN where there is none; all else as objects."""
+    if all(value is None or (isinstance(value, int | float | np.number) and not isinstance(value, bool)) for value in values):
+        return np.array([math.nan if value is None else value for value in values], dtype=np.float64)
+    out = np.empty(len(values), dtype=object)
+    for k, value in enumerate(values):  # one by one: a list of lists would be taken for a matrix
+        out[k] = value
+    return out
 
 
 @naming_parameters
