@@ -330,6 +330,29 @@ def test_a_joint_that_is_driven_faster_than_it_can_is_noted() -> None:
         assert scene.notes == ([said] if noted else [])
 
 
+def test_a_speed_at_the_start_beside_an_exact_motion_is_noted() -> None:
+    """The motor stopped it in the first step, by any torque, without a word."""
+    ramp = fs.Profile([0.0, 1.0], [0.0, 2.0], smooth=False)
+    for motion, rate in ((fs.Profile([0.0], [0.0]), "0.00"), (ramp, ""), (math.sin, "1.00")):
+        scene = fs.Scene("start", dt=0.005)
+        scene.add_robot(pair({"kind": "continuous"}), speeds={"j": 2.0})
+        scene.drive_joint("r", "j", motion)
+        said = f"joint r.j starts at 2 rad/s, and the motion that it follows exactly at {rate}: its motor takes the difference "
+        assert scene.notes == ([f"{said}in the first step"] if rate else [])
+
+
+def test_names_of_joints_that_joints_are_made_of_are_taken() -> None:
+    """Two joints were called w_1, and one of them was driven for the other."""
+    links = [fs.RobotLink.solid(name, fs.Piece(fs.Box((0.02, 0.02, 0.02))), 0.5) for name in "abc"]
+    joints = [fs.RobotJoint("w", "a", "b", "universal"), fs.RobotJoint("w_1", "b", "c", position=(0.1, 0, 0))]
+    with pytest.raises(fs.InputError, match=r"joint 'w_1' is there twice; .*; universal, planar and floating joints are made of"):
+        fs.Robot("two", links, joints)
+    for joint, link, said in (("base_x", "b", "joint 'base_x'"), ("j", "ground", "link 'ground'")):
+        robot = fs.Robot("one", [links[0], fs.RobotLink(link, 1.0, inertia=np.eye(3))], [fs.RobotJoint(joint, "a", link)])
+        with pytest.raises(fs.InputError, match=f"a planar base is made of .* the robot has {said} already"):
+            fs.Scene("planar").add_robot(robot, base="planar")
+
+
 def test_a_pose_is_that_of_the_centre_or_of_a_point_of_the_link() -> None:
     """What the robot says of a tool, while it is stepped; the position alone is that of the centre of mass."""
     robot, start = fs.load_robot("arm7.urdf"), {"joint2": 0.6, "joint4": 1.9, "joint7": 0.4}

@@ -13,6 +13,7 @@ from contact import Plane
 from femsim.base.arguments import shown
 from femsim.base.errors import InputError, did_you_mean
 from femsim.base.rotations import quaternion_from_vector, quaternion_to_matrix
+from femsim.model import robot_checks
 from femsim.model.bodies.tree import TreeBody
 from femsim.model.bodies.tree_joints import TreeJoint
 from femsim.model.bodies.tree_kernels import FIXED, PRISMATIC, REVOLUTE, SPHERICAL, Tree
@@ -185,10 +186,7 @@ class Robot(Following):
         for given in (name, *(link.name for link in links), *(joint.name for joint in joints)):
             if not isinstance(given, str):
                 raise InputError(f"{self._what}: a robot, link or joint has the name {given!r}; allowed are texts.")
-        for kind, names in (("link", [link.name for link in links]), ("joint", [joint.name for joint in joints])):
-            twice = sorted({n for n in names if names.count(n) > 1})
-            if twice:
-                raise InputError(f"{self._what}: {kind} {twice[0]!r} is there twice; give each {kind} a name of its own.")
+        robot_checks.check_names(self._what, [link.name for link in links], [joint.name for joint in joints])
         if not links:
             raise InputError(f"{self._what}: it has no link; give at least one.")
         for link in links:
@@ -198,6 +196,8 @@ class Robot(Following):
         self.no_contact = self._pairs(no_contact, [link.name for link in links])
         self.given = tuple(joints)
         links, joints = _made_simple(links, joints)
+        made = "; universal, planar and floating joints are made of some whose names begin with theirs"
+        robot_checks.check_names(self._what, [link.name for link in links], [joint.name for joint in joints], made)
         self.links, self.joints, self.root = self._in_order(links, joints)
         self._check_mimics()
 
@@ -367,10 +367,18 @@ class Robot(Following):
 
     def on_plane(self) -> Robot:
         """Return the same robot on a base that slides in the plane z = 0 of a further link, "ground", and turns about z."""
+        links, joints = [link.name for link in self.links], [joint.name for joint in self.joints]
+        taken = [f"link {name!r}" for name in ("ground", "base_x", "base_y") if name in links]
+        taken += [f"joint {name!r}" for name in ("base", "base_x", "base_y", "base_turn") if name in joints]
+        if taken:
+            raise InputError(
+                f"{self._what}: a planar base is made of links and joints of its own, and the robot has {' and '.join(taken)} "
+                "already; rename that of the robot."
+            )
         ground = RobotLink("ground")
         joint = RobotJoint("base", "ground", self.root, "planar")
-        links, joints = [ground, *self.links], [joint, *self.joints]
-        return Robot(self.name, links, joints, source=self.source, notes=self.notes, no_contact=self.no_contact)
+        all_links, all_joints = [ground, *self.links], [joint, *self.joints]
+        return Robot(self.name, all_links, all_joints, source=self.source, notes=self.notes, no_contact=self.no_contact)
 
     def body(
         self,
@@ -408,7 +416,8 @@ class Robot(Following):
             by_joint(f"robot {name}", role, values, known)
         for given in (*joints, *speeds):
             if given not in known:
-                raise InputError(f"robot {name}: joint {given!r} {self._unset(given, known)}")
+                mimics = {one.name: one.mimic for one in self.joints}
+                raise InputError(f"robot {name}: joint {given!r} {robot_checks.unset(given, mimics, known)}")
         q, v = np.zeros(_count(tree.coordinate, tree.kind, 7, 4)), np.zeros(_count(tree.row, tree.kind, 6, 3))
         rotation = quaternion_to_matrix(quaternion)
         q[:3], q[3:7] = position + rotation @ tree.centre[0], quaternion
@@ -424,7 +433,7 @@ class Robot(Following):
             if not np.isfinite(at):
                 raise InputError(f"{said} starts at {start!r}; allowed is a finite number, {_unit_of(tree, joint)}.")
             if not low <= at <= high:
-                raise InputError(_out_of_range(said, at, low, high, int(tree.kind[joint.link])))
+                raise InputError(robot_checks.out_of_range(said, at, low, high, _unit_of(tree, joint)))
             if not np.isfinite(v[joint.row]):
                 raise InputError(f"{said} has the speed {speed!r}; allowed is a finite number, {_unit_of(tree, joint)}/s.")
             q[joint.coordinate] = at
@@ -436,16 +445,6 @@ class Robot(Following):
         body = TreeBody(name, tree, [link.name for link in self.links], above, moving, q, v)
         self._check_mass(body, q)
         return body
-
-    def _unset(self, name: str, known: Sequence[str]) -> str:
-        """Why a joint has no position of its own; the end of a sentence."""
-        own = next((joint for joint in self.joints if joint.name == name), None)
-        if own is None:
-            return f"is unknown{did_you_mean(name, known)}"
-        if own.mimic is None:
-            return "is fixed; leave it out."
-        other, factor, offset = own.mimic
-        return f"mimics {other!r}, and is at {factor:g} times that plus {offset:g}; leave it out, and give that of {other!r}."
 
     def inverse_dynamics(
         self,
@@ -546,13 +545,6 @@ class Robot(Following):
 def _count(first: np.ndarray, kind: np.ndarray, base: int, spherical: int) -> int:
     """Length of q or v, by the first entry of each joint."""
     return max([base, *(int(f) + (spherical if k == SPHERICAL else 1) for f, k in zip(first, kind, strict=True) if f >= 0)])
-
-
-def _out_of_range(what: str, at: float, low: float, high: float, kind: int) -> str:
-    """Say that a joint starts beyond its range; and that angles are in rad, where degrees may have been meant."""
-    unit, turned = ("m", at) if kind == PRISMATIC else ("rad", math.radians(at))
-    degrees = abs(at) > 2.0 * math.pi and low <= turned <= high
-    return f"{what} starts at {at:g} {unit}; its range is {low:g} to {high:g}{f'; {at:g} degrees are {turned:.4g}' * degrees}."
 
 
 def _quaternion(robot: str, joint: str, value: float | Sequence[float]) -> np.ndarray:
