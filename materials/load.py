@@ -19,6 +19,8 @@ LIBRARY = _PACKED if _PACKED.is_dir() else _PACKED.parents[1] / "data" / "materi
 """Folder of the cards: one `NAME.toml` per material, and `friction.toml` with the pairs."""
 
 _FRICTION_FILE = "friction.toml"
+#: Keys of the card of a log, which is no card of a material.
+_LOG_KEYS = {"axes", "markers", "columns", "time", "units", "frame", "tare", "gravity", "filter", "sensor", "window", "topic"}
 _UNITS = {
     "young_modulus": "Pa",
     "poisson_ratio": "1",
@@ -256,6 +258,8 @@ def material(name: str) -> Material:
 def load_card(path: str | Path) -> Material:
     """Read and check one material card, from the library or from a user's own file.
 
+    Cards of logs, which say what columns are, are read by ``fs.compare(..., card)`` and ``femsim compare --card``.
+
     Parameters
     ----------
     path : path-like
@@ -273,7 +277,9 @@ def load_card(path: str | Path) -> Material:
         for, a source is empty, or a value is out of range; the message names file and field.
     """
     path = Path(path)
-    card: Material = _validated(Material, {"name": path.stem, **_read_toml(path)}, path)
+    content = _read_toml(path)
+    _refuse_other_files(path, content)
+    card: Material = _validated(Material, {"name": path.stem, **content}, path)
     if card.name != path.stem:
         raise MaterialError(f"{path}: name is {card.name!r}, but must be the file name {path.stem!r}; rename one of the two.")
     for field, unit in _UNITS.items():
@@ -366,6 +372,22 @@ def load_friction(path: str | Path) -> dict[frozenset[str], FrictionPair]:
             raise MaterialError(f"{where}: the pair stands twice (the order does not matter); remove one of the two.")
         table[key] = pair
     return table
+
+
+def _refuse_other_files(path: Path, content: dict[str, Any]) -> None:
+    """Say of a file that is no card of a material, but of a log or of friction, what it is and what reads it."""
+    if content.keys() & (set(_UNITS) | {"law", "prony"}):
+        return
+    if found := sorted(content.keys() & _LOG_KEYS):
+        raise MaterialError(
+            f"{path}: this is the card of a log (it has {', '.join(found)}), which fs.compare(run, log, card) and femsim compare "
+            "--card read; load_card reads cards of materials, with young_modulus, poisson_ratio and density."
+        )
+    if "pair" in content:
+        raise MaterialError(
+            f"{path}: this holds friction pairs, which fs.friction(a, b) reads from the library; load_card reads cards of "
+            "materials, with young_modulus, poisson_ratio and density."
+        )
 
 
 def _check_source(source: str, where: str) -> None:

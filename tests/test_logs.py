@@ -90,6 +90,16 @@ def test_a_sample_rate_in_the_preamble_has_a_unit(tmp_path: Path, noted: str, ra
         fs.read_log(path)
 
 
+def test_a_card_of_a_material_is_named_and_what_reads_it() -> None:
+    card = Path(__file__).resolve().parent.parent / "data" / "materials" / "dragon_skin_30.toml"
+    for given, named in ((card, str(card)), ({"density": 1.0}, "the card")):
+        with pytest.raises(
+            fs.InputError, match=r"is the card of a material \(it has density.*, which fs\.load_card reads"
+        ) as error:
+            fs.read_log(card, given)
+        assert str(error.value).startswith(named)
+
+
 def test_a_card_names_any_columns(tmp_path: Path) -> None:
     card = tmp_path / "card.toml"
     card.write_text(

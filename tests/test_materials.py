@@ -159,6 +159,23 @@ def test_a_wrong_card_is_named(tmp_path, old, new, says):
     assert str(path) in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ('sensor = "box"\n[axes]\nfz = "Fz"', r"gum\.toml: this is the card of a log \(it has axes, sensor\), which fs\.compare"),
+        (
+            '[[pair]]\na = "steel"\nb = "pla"\nvalue = 1\nsource = "x"',
+            r"gum\.toml: this holds friction pairs, which",
+        ),
+    ],
+)
+def test_a_card_of_another_kind_is_named_and_what_reads_it(tmp_path, text, says):
+    path = tmp_path / "gum.toml"
+    path.write_text(text)
+    with pytest.raises(MaterialError, match=says):
+        load_card(path)
+
+
 def test_a_missing_card_is_named(tmp_path):
     with pytest.raises(MaterialError, match="cannot be read"):
         load_card(tmp_path / "none.toml")

@@ -325,3 +325,22 @@ def test_a_robot_that_falls_looks_for_its_own_contacts_no_further() -> None:
         stepper.step()
         counts.append(len(stepper.state.contacts[0].keys))
     assert counts == [0, 0]
+
+
+@pytest.mark.parametrize("turn", [0.0, np.pi / 2])
+@pytest.mark.parametrize("exact", [False, True])
+def test_links_of_one_shape_in_one_place_overlap(turn: float, exact: bool) -> None:
+    """All corners, edges and faces of equal boxes lie on those of the other: nothing was seen, and the scene refused or wrong."""
+    cubes = [fs.RobotLink.solid(name, fs.Piece(fs.Box((0.02, 0.02, 0.02))), 0.5) for name in ("base", "x", "y")]
+    joints = [
+        fs.RobotJoint("x", "base", "x", "prismatic", axis=(1, 0, 0)),
+        fs.RobotJoint("y", "x", "y", "prismatic", rotation=(0, 0, turn), axis=(0, 1, 0)),
+    ]
+    scene = fs.Scene("table", dt=0.005, duration=0.05, gravity=LEVEL)
+    scene.add_robot(fs.Robot("table", cubes, joints))
+    for joint in "xy":
+        scene.drive_joint("table", joint, fs.Profile([0.0, 0.05], [0.0, 0.01]), stiffness=None if exact else 1e4)
+    said = "robot table: links base and y (20 mm) overlap at the start, so they have no contact with each other all along"
+    assert scene.own_pairs == [] and scene.notes == [said]
+    run = fs.simulate(scene)
+    assert run.verdict == "good" and run.steps["led_overlap_m"].max() == 0.0

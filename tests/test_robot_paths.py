@@ -252,3 +252,17 @@ def test_a_spline_that_would_leave_the_range_of_its_joint_gives_way(tmp_path: Pa
     assert free.extremes()[1] > end + 0.05 and curve.extremes() == (0.0, end)
     for time, place in zip(way.times, way.joints["joint4"], strict=True):
         assert curve(time) == free(time) == pytest.approx(place, abs=1e-15)
+
+
+def test_a_log_of_a_joint_without_a_range_that_turns_far_may_be_in_degrees(tmp_path: Path) -> None:
+    """Ninety degrees were ninety rad without a word, where no range refuses them."""
+    joint = fs.RobotJoint("swing", "base", "bar", axis=(0, -1, 0))
+    robot = fs.Robot("bar", [fs.RobotLink("base"), fs.RobotLink.solid("bar", fs.Piece(fs.Box((0.1, 0.01, 0.01))), 0.1)], [joint])
+    for head, most, options, noted in (
+        ("swing", 90.0, {}, True), ("swing", -90.0, {}, True), ("swing", 12.0, {}, False), ("swing (rad)", 90.0, {}, False),
+        ("swing", 90.0, {"angle": "deg"}, False),
+    ):  # fmt: skip
+        (tmp_path / "log.csv").write_text(f"t,{head}\n0,0\n1,{most}\n")
+        notes = robot.load_path(tmp_path / "log.csv", **options).notes  # type: ignore[arg-type]
+        said = "swing goes to 90 rad, 14.3 turns: are these degrees? Then say angle='deg'"
+        assert any(said in note for note in notes) == noted

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
 import femsim as fs
 
@@ -321,6 +322,64 @@ def test_a_joint_that_is_driven_faster_than_it_can_is_noted() -> None:
         scene.drive_joint("r", "j", fs.Profile([0.0, 0.3], [0.0, end]), stiffness=None if exact else 10.0)
         said = "joint r.j is driven at 30 rad/s at 0.15 s, but its most is 1 rad/s; let its motion take longer"
         assert scene.notes == ([said] if noted else [])
+    for speed, noted in ((-1.5, True), (-1.0, False)):
+        scene = fs.Scene("fast", dt=0.005, duration=0.3)
+        scene.add_robot(pair({"kind": "continuous", "max_speed": 1.0}))
+        scene.drive_joint("r", "j", velocity=fs.Profile([0.0, 0.3], [0.0, speed]), damping=1.0)
+        said = "joint r.j is to go at -1.5 rad/s, but its most is 1 rad/s; give it less velocity"
+        assert scene.notes == ([said] if noted else [])
+
+
+def test_a_speed_at_the_start_beside_an_exact_motion_is_noted() -> None:
+    """The motor stopped it in the first step, by any torque, without a word."""
+    ramp = fs.Profile([0.0, 1.0], [0.0, 2.0], smooth=False)
+    for motion, rate in ((fs.Profile([0.0], [0.0]), "0.00"), (ramp, ""), (math.sin, "1.00")):
+        scene = fs.Scene("start", dt=0.005)
+        scene.add_robot(pair({"kind": "continuous"}), speeds={"j": 2.0})
+        scene.drive_joint("r", "j", motion)
+        said = f"joint r.j starts at 2 rad/s, and the motion that it follows exactly at {rate}: its motor takes the difference "
+        assert scene.notes == ([f"{said}in the first step"] if rate else [])
+
+
+def test_names_of_joints_that_joints_are_made_of_are_taken() -> None:
+    """Two joints were called w_1, and one of them was driven for the other."""
+    links = [fs.RobotLink.solid(name, fs.Piece(fs.Box((0.02, 0.02, 0.02))), 0.5) for name in "abc"]
+    joints = [fs.RobotJoint("w", "a", "b", "universal"), fs.RobotJoint("w_1", "b", "c", position=(0.1, 0, 0))]
+    with pytest.raises(fs.InputError, match=r"joint 'w_1' is there twice; .*; universal, planar and floating joints are made of"):
+        fs.Robot("two", links, joints)
+    for joint, link, said in (("base_x", "b", "joint 'base_x'"), ("j", "ground", "link 'ground'")):
+        robot = fs.Robot("one", [links[0], fs.RobotLink(link, 1.0, inertia=np.eye(3))], [fs.RobotJoint(joint, "a", link)])
+        with pytest.raises(fs.InputError, match=f"a planar base is made of .* the robot has {said} already"):
+            fs.Scene("planar").add_robot(robot, base="planar")
+
+
+def test_a_pose_is_that_of_the_centre_or_of_a_point_of_the_link() -> None:
+    """What the robot says of a tool, while it is stepped; the position alone is that of the centre of mass."""
+    robot, start = fs.load_robot("arm7.urdf"), {"joint2": 0.6, "joint4": 1.9, "joint7": 0.4}
+    scene = fs.Scene("arm", dt=0.005)
+    scene.add_robot(robot, name="arm", position=(0.1, 0.2, 0.3), rotation=(0.1, 0.2, 0.3), joints=start)
+    scene.add_rigid("box", fs.Box((0.1, 0.1, 0.1)), mass=1.0, position=(0, 0, 2), rotation=(0, 0, math.pi / 2))
+    sim = fs.Simulation(scene)
+    for tool in ((0.0, 0.0, 0.0), (0.01, -0.02, 0.1)):
+        place, turn = robot.pose("hand", start, tool=tool, position=(0.1, 0.2, 0.3), rotation=(0.1, 0.2, 0.3))
+        rotation, position = sim.pose("arm.hand", tool=tool)
+        np.testing.assert_allclose(position, place, atol=1e-12)
+        np.testing.assert_allclose(rotation, Rotation.from_rotvec(turn).as_matrix(), atol=1e-12)
+    centre = next(np.asarray(link.centre) for link in robot.links if link.name == "hand")
+    np.testing.assert_allclose(sim.pose("arm.hand", tool=centre)[1], sim.pose("arm.hand")[1], atol=1e-12)
+    np.testing.assert_allclose(sim.pose("box", tool=(0.1, 0, 0))[1], (0.0, 0.1, 2.0), atol=1e-12)
+    with pytest.raises(fs.InputError, match="pose of 'box': tool"):
+        sim.pose("box", tool=(0.1, 0))
+
+
+def test_a_position_of_a_joint_that_mimics_or_is_fixed_is_refused_with_why() -> None:
+    robot = fs.load_robot("arm7.urdf")
+    follower = next(joint for joint in robot.joints if joint.mimic is not None)
+    with pytest.raises(fs.InputError, match=rf"joint '{follower.name}' mimics 'left_jaw', and is at 1 times that plus 0"):
+        fs.Scene("arm").add_robot(robot, joints={follower.name: 0.01})
+    fixed = next(joint.name for joint in robot.joints if joint.kind == "fixed")
+    with pytest.raises(fs.InputError, match=f"joint '{fixed}' is fixed; leave it out"):
+        robot.pose("hand", {fixed: 0.0})
 
 
 def test_a_planar_base_slides_and_turns() -> None:

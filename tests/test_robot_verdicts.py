@@ -63,3 +63,50 @@ def test_a_fixed_base_that_a_command_moves_is_looked_at_again() -> None:
             depths.append(simulation.row()["led_overlap_m"])
         assert depths[1] - depths[0] == pytest.approx(0.004, abs=1e-9) and depths[1] == depths[2]
         assert depths[3] == pytest.approx(depths[0], abs=1e-9)
+
+
+def lever(**motor: float) -> fs.Scene:
+    """A bar of 0.3 kg that turns about y and is held level from its end: 0.2943 N m."""
+    bar = fs.Piece(fs.Box((0.1, 0.01, 0.01)), (0.1, 0, 0))
+    links = [fs.RobotLink.solid("base", fs.Piece(fs.Box((0.02, 0.02, 0.02))), 1.0), fs.RobotLink.solid("bar", bar, 0.3)]
+    scene = fs.Scene("lever", dt=0.01, duration=0.5)
+    scene.add_robot(fs.Robot("arm", links, [fs.RobotJoint("pivot", "base", "bar", axis=(0, -1, 0), **motor)]))  # type: ignore[arg-type]
+    return scene
+
+
+@pytest.mark.parametrize("dt", [0.01, 0.002, "auto"])
+def test_a_motor_that_must_do_more_than_it_can_is_doubtful(dt: float | str) -> None:
+    """The range of efforts in a robot's file was passed without a word where a motion is followed exactly."""
+    for most, verdict in ((0.3, "good"), (0.25, "doubtful")):
+        scene = lever(max_effort=most)
+        scene.drive_joint("arm", "pivot", fs.Profile([0.0], [0.0]))
+        run = fs.simulate(scene, dt=dt)  # type: ignore[arg-type]
+        assert run.verdict == verdict
+    (reason,) = run.info["health"]["reasons"]
+    assert (reason["kind"], reason["bodies"]) == ("motor", ["arm.pivot"])
+    assert reason["value"] == pytest.approx(0.3 * 9.81 * 0.1 / 0.25, rel=1e-3)
+    assert "with 0.2943 N m (mean over 50 ms), and its motor does 0.25 at most" in reason["sentence"]
+    scene = lever(max_effort=0.25)
+    scene.drive_joint("arm", "pivot", fs.Profile([0.0], [0.0]), stiffness=100.0)
+    assert fs.simulate(scene).verdict == "good"  # it sinks
+    scene = lever(max_effort=0.25)
+    scene.health = fs.HealthBounds(motor=(math.inf, math.inf))
+    scene.drive_joint("arm", "pivot", fs.Profile([0.0], [0.0]))
+    assert fs.simulate(scene).verdict == "good"
+
+
+def test_a_joint_that_is_set_faster_than_it_can_is_doubtful_and_a_twin_knows() -> None:
+    """A corner of a motion, which asks for any effort in one step, is none; going back forgets it."""
+    scene = lever(max_speed=2.0, max_effort=5.0)
+    scene.drive_joint("arm", "pivot", fs.Profile([0.0], [0.0]))
+    simulation = fs.Simulation(scene)
+    simulation.set("arm.pivot", 0.38, over=0.2)  # 1.9 rad/s
+    assert simulation.step(20).verdict == "good"
+    before = simulation.save()
+    simulation.set("arm.pivot", 0.0, over=0.1)  # 3.8 rad/s
+    assert simulation.step(10).verdict == "doubtful"
+    assert "arm.pivot follows its motion exactly at" in simulation.reasons[0] and "does 2 at most" in simulation.reasons[0]
+    twin = simulation.fork()
+    assert twin.verdict == "doubtful"
+    simulation.restore(before)
+    assert simulation.verdict == "good" and simulation.step(10).verdict == "good"

@@ -65,6 +65,17 @@ def test_cases_keep_their_order_errors_and_bits() -> None:
         assert list(case.table) == list(own) and case.verdict == "good"
         for name in own:
             assert name.startswith("ms_") or np.array_equal(case.table[name], own[name]), name
+        assert sorted(case.table()) == sorted(own) and list(case.to_pandas()["box_fz_N"]) == list(own["box_fz_N"])
+    with pytest.raises(KeyError, match=r"column of case 0 \(converged\) 'box_fz' is unknown; did you mean 'box_fz_N'"):
+        runs[0].table["box_fz"]
+    with pytest.raises(fs.InputError, match=r"case 1 .*no scene of 0.011 m> has no table; see its message and error"):
+        runs[1].to_pandas()
+    assert list(runs.table["status"]) == [case.status for case in runs]
+    assert list(runs.table()) == ["height", "force", "pid", "status", "verdict", "message", "mode"]
+    np.testing.assert_array_equal(runs.table["height"][:3], [0.012, np.nan, 0.011])
+    assert runs.table["force"].dtype == float and np.isnan(runs.table["force"]).sum() == 5 and runs.table["mode"][0] is None
+    with pytest.raises(KeyError, match="column of these runs 'forces' is unknown; did you mean 'force'"):
+        runs.table["forces"]
     frame = runs.to_pandas()
     assert list(frame["status"]) == [case.status for case in runs] and frame["force"][0] == own["box_fz_N"][-1]
     assert "8 runs: 3 converged, 4 failed, 1 timed out" in repr(runs) and "timed out" in runs._repr_html_()
@@ -100,6 +111,8 @@ def test_a_parameter_named_like_a_column_of_every_table_stays() -> None:
     runs = fs.run_many(lambda status: build(), [{"status": 3}], workers=0, duration=0.01)
     frame = runs.to_pandas()
     assert frame["parameter_status"][0] == 3 and frame["status"][0] == "converged"
+    runs = fs.run_many(lambda place: build(), [{"place": (0, 0, k)} for k in (1, 2)], workers=0, duration=0.01)
+    assert runs.table["place"].tolist() == [(0, 0, 1), (0, 0, 2)]
 
 
 SCRIPT = """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import re
 from pathlib import Path
 
@@ -106,3 +107,12 @@ def test_the_table_of_pandas_has_all_columns_by_time(run: fs.Run) -> None:
     assert table.index.name == "time_s" and len(table) == 4
     np.testing.assert_array_equal(table["below_fz_N"], run.sensors["below"].force[:, 2])
     assert set(table.columns) == set(run.table()) - {"time_s"}
+
+
+def test_a_table_is_read_by_name_and_can_be_called(run: fs.Run) -> None:
+    """Of a run it could only be called, and of a case of run_many only be read."""
+    for table in (run.table, pickle.loads(pickle.dumps(run.table))):
+        assert list(table) == list(table()) and type(table()) is dict
+        np.testing.assert_array_equal(table["below_fz_N"], run.sensors["below"].force[:, 2])
+        with pytest.raises(KeyError, match="column of this run 'below_fz' is unknown; did you mean 'below_fz_N'"):
+            table["below_fz"]

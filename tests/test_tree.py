@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from random_trees import random_body, random_robot, slow_frames, slow_inverse_dynamics, slow_jacobian, slow_mass
 from scipy.integrate import solve_ivp
+from scipy.spatial.transform import Rotation
 
 import femsim as fs
 from contact import Capsule, make_solver
@@ -380,6 +381,24 @@ def mimicking(factor: float, **led: object) -> fs.Robot:
         fs.RobotJoint("led", "base", "right", position=(1, 0, 0), axis=(0, 1, 0), mimic=("lead", factor, 0.0), **led),  # type: ignore[arg-type]
     ]
     return fs.Robot("arm", [fs.RobotLink("base"), *bars], joints)
+
+
+def test_speeds_of_a_spherical_joint_are_in_its_axes_on_the_parent() -> None:
+    """Not in those of the child, which turn along, nor in the world's: a base, a joint and a child that are all turned."""
+    links = [fs.RobotLink.solid(name, fs.Piece(fs.Box((0.1, 0.2, 0.3))), 1.0) for name in ("base", "child")]
+    base, frame, own = (Rotation.from_rotvec(turn) for turn in ((0.4, -0.3, 0.8), (0.2, 1.1, -0.5), (-0.7, 0.6, 0.9)))
+    ball = fs.RobotJoint("ball", "base", "child", "spherical", (0.5, 0, 0), frame.as_rotvec())
+    speed, dt = np.array([1.0, -2.0, 3.0]), 1e-6
+    scene = fs.Scene("ball", dt=dt, duration=dt, gravity=(0, 0, 0))
+    scene.add_robot(
+        fs.Robot("robot", links, [ball]), rotation=base.as_rotvec(), joints={"ball": own.as_quat(scalar_first=True)},
+        speeds={"ball": speed},
+    )  # fmt: skip
+    sim = fs.Simulation(scene)
+    before = Rotation.from_matrix(sim.pose("robot.child")[0])
+    np.testing.assert_allclose((before * (base * frame * own).inv()).as_rotvec(), 0.0, atol=1e-12)
+    turned = Rotation.from_matrix(sim.step().pose("robot.child")[0]) * before.inv()
+    np.testing.assert_allclose(turned.as_rotvec() / dt, (base * frame).apply(speed), atol=1e-4)
 
 
 def test_damping_and_rotor_of_a_joint_that_mimics_are_felt_by_the_one_that_leads() -> None:

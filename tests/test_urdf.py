@@ -54,7 +54,8 @@ def test_links_joints_and_shapes_are_read(tmp_path: Path) -> None:
     np.testing.assert_allclose(joints["luff"].rotation, (0, 0, math.pi / 2), atol=1e-12)
     # the mesh is that of the file, in millimetres there
     np.testing.assert_allclose(np.ptp(links["hook"].shapes[0].shape.points, axis=0), (0.01, 0.01, 0.02), atol=1e-9)
-    assert robot.notes == ["crane.urdf: <transmission> of the robot is not read"]
+    boundless = "crane.urdf: effort or velocity 0 in <limit> is taken for no bound, of trolley"
+    assert robot.notes == ["crane.urdf: <transmission> of the robot is not read", boundless]
     assert joints["slew"].friction > 0.0
 
 
@@ -208,6 +209,37 @@ def test_files_of_the_wild_are_read_with_a_note(tmp_path: Path) -> None:
     assert surface.signed_volume == pytest.approx(2e-6)  # outside is outside in a mirror too
 
 
+def test_a_range_from_zero_to_zero_is_none(tmp_path: Path) -> None:
+    """Pendulums of an open collection have it, and swing; the format says 0 where nothing is said."""
+    text = CRANE.replace('lower="-0.2" upper="1.2" effort="50"', 'lower="0" upper="0.0" effort="50"')
+    robot = fs.load_robot(written(tmp_path, text))
+    luff = next(joint for joint in robot.joints if joint.name == "luff")
+    assert luff.limits == (-math.inf, math.inf) and luff.max_effort == 50.0
+    said = "crane.urdf: lower and upper of joint 'luff' are both 0, which is taken for no range: the joint has no stops; give it"
+    assert [note.startswith(said) for note in robot.notes].count(True) == 1
+    scene = fs.Scene("crane", dt=0.01, duration=0.1)
+    scene.add_robot(robot)
+    assert any(said in note for note in fs.simulate(scene).notes)
+    robot = fs.load_robot(written(tmp_path, text.replace('lower="0"', "")))  # one of them is enough
+    assert next(joint for joint in robot.joints if joint.name == "luff").limits == (-math.inf, math.inf)
+
+
+def test_an_effort_of_zero_is_no_bound_and_said(tmp_path: Path) -> None:
+    """Other programs take it for a motor that does nothing."""
+    robot = fs.load_robot(written(tmp_path, CRANE.replace('effort="50"', 'effort="0"')))
+    assert next(joint for joint in robot.joints if joint.name == "luff").max_effort == math.inf
+    assert "crane.urdf: effort or velocity 0 in <limit> is taken for no bound, of luff, trolley" in robot.notes
+
+
+def test_a_fixed_joint_mimics_none(tmp_path: Path) -> None:
+    """A hand of an open collection whose joints were made fixed was refused."""
+    head, counter = CRANE.split('<joint name="counter" type="prismatic"')
+    robot = fs.load_robot(written(tmp_path, f'{head}<joint name="counter" type="fixed"{counter}'))
+    joint = next(joint for joint in robot.joints if joint.name == "counter")
+    assert joint.kind == "fixed" and joint.mimic is None
+    assert "crane.urdf: <mimic> of joint 'counter' is left out; a fixed joint does not move" in robot.notes
+
+
 def test_a_bound_of_any_size_is_none_in_effect(tmp_path: Path) -> None:
     robot = fs.load_robot(written(tmp_path, CRANE.replace('upper="1.2" effort="50"', 'upper="1e16" effort="1e300"')))
     assert next(joint for joint in robot.joints if joint.name == "luff").limits == (-0.2, 1e16)
@@ -221,7 +253,7 @@ def test_inertia_that_no_body_has_is_balanced_where_asked_for(tmp_path: Path) ->
     robot = fs.load_robot(path, balance_inertia=True)
     links = {link.name: link for link in robot.links}
     np.testing.assert_allclose(links["jib"].inertia, (0.0202 + 0.5 + 0.0004) / 3.0 * np.eye(3))
-    assert not np.asarray(links["weight"].inertia).any() and len(robot.notes) == 3
+    assert not np.asarray(links["weight"].inertia).any() and len(robot.notes) == 4
 
 
 COLLADA = """<?xml version="1.0"?>

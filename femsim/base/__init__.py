@@ -12,8 +12,8 @@
     Where femsim and its data are installed; versions, machine and command, as a file of results names them.
 `rotations`, `wrenches`
     Quaternions and rotation vectors; wrenches about another point, and of a weight.
-`table`, `units`, `packages`
-    Text tables of any layout and the units in their headers; optional packages that a reader needs.
+`table`, `units`, `packages`, `columns`
+    Text tables of any layout and the units in their headers; optional packages that a reader needs; columns of a run by name.
 `signals`, `threads`, `notebook`
     How a process is asked to end; threads of the numerical libraries; what notebooks show of an object.
 `toml_files`

@@ -16,7 +16,8 @@
     Motions and profiles over time (``profile_kernels`` read many at once); nodes of soft bodies that follow a motion; hands and
     held nodes that give way; functions of time that somebody may take over between two steps.
 `robots`, `robot_checks`, `robot_files`, `urdf`, `mjcf`
-    Links and joints of a robot by name, checked, put in order as a tree; files that describe one, and what their readers share.
+    Links and joints of a robot by name, checked, put in order as a tree; files that describe one, and what their readers share
+    (``mjcf_words``, the attributes that MJCF knows).
 `paths`, `path_files`, `robot_paths`
     Paths that robots write: checked poses over time that become a motion; the files that hold them; paths of joints, found by
     inverse kinematics or read.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from itertools import combinations
 from pathlib import Path
 from typing import Any, cast
@@ -16,7 +17,8 @@ from scipy.spatial.transform import Rotation
 from contact import Box, Capsule, ContactError, Cylinder, Shape, Sphere
 from femsim.base.errors import did_you_mean
 from femsim.base.files import is_file
-from femsim.model.robot_files import MOST, ElementReader
+from femsim.model.mjcf_words import ATTRIBUTES, DEFAULTS, EQUALITIES, FLAGS
+from femsim.model.robot_files import MISSPELT, MOST, ElementReader
 from femsim.model.robots import JointKind, Robot, RobotJoint, RobotLink
 from femsim.model.solids import Piece, mass_properties
 from meshes import MeshError, load_surface, make_trimesh
@@ -29,34 +31,6 @@ _BODY_PASSED = {"site", "camera", "light"}
 _KINDS = {"hinge": "revolute", "slide": "prismatic", "ball": "spherical"}
 _SHAPES = ("box", "sphere", "capsule", "cylinder", "mesh")
 _TURNS = ("quat", "axisangle", "xyaxes", "zaxis", "euler")
-#: Attributes that the format knows of what is read, also those that are read past.
-_PLACED = {"pos", "quat", "axisangle", "xyaxes", "zaxis", "euler"}
-_ATTRIBUTES = {
-    "body": _PLACED | {"name", "childclass", "mocap", "gravcomp", "user", "sleep", "fuse", "simple"},
-    "inertial": _PLACED | {"mass", "diaginertia", "fullinertia"},
-    "joint": set(
-        "name class type group pos axis springdamper limited actuatorfrclimited solreflimit solimplimit solreffriction "
-        "solimpfriction springyield stiffness range actuatorfrcrange actuatorgravcomp margin ref springref armature damping "
-        "frictionloss user".split()
-    ),
-    "freejoint": {"name", "class", "group", "align"},
-    "geom": _PLACED | set(
-        "name class type contype conaffinity condim group priority size material friction mass density shellinertia solmix "
-        "solref solimp margin gap fromto hfield mesh fitscale rgba fluidshape fluidcoef user "
-        "adhesion castshadow surfacevel".split()
-    ),
-    "mesh": set(
-        "name class content_type file vertex normal texcoord face refpos refquat scale smoothnormal maxhullvert inertia "
-        "builtin params material".split()
-    ),
-    "compiler": set(
-        "alignfree angle assetdir autolimits balanceinertia boundinertia boundmass conflict convexhull coordinate discardvisual "
-        "eulerseq exactmeshinertia fitaabb fusestatic inertiafromgeom inertiagrouprange meshdir passthrough savecanonical "
-        "savecompiled saveinertial settotalmass strippath texturedir usethread".split()
-    ),
-    "equality": {"class", "active", "solref", "solimp"},
-    "equality joint": {"name", "class", "active", "joint1", "joint2", "polycoef", "solref", "solimp"},
-}  # fmt: skip
 #: kg/m^3, of geoms without mass.
 _DENSITY = "1000"
 
@@ -94,9 +68,11 @@ class _Reader(ElementReader):
         super().__init__(path)
         self.root = root
         for element in root.findall("compiler"):
-            self.check_attributes("<compiler>", element, _ATTRIBUTES["compiler"])
+            self.check_attributes("<compiler>", element, ATTRIBUTES["compiler"])
         compiler = {key: value for element in root.findall("compiler") for key, value in element.attrib.items()}
-        self.angle = self._word("compiler", compiler.get("angle", "degree"), "angle", {"degree": math.pi / 180.0, "radian": 1.0})
+        whole = Element("compiler", compiler)
+        angle = self._word("<compiler>", whole, "angle", "degree", ("degree", "radian"))
+        self.angle = math.pi / 180.0 if angle == "degree" else 1.0
         self.order = compiler.get("eulerseq", "xyz")
         if len(self.order) != 3 or self.order.lower().strip("xyz") or len({c.islower() for c in self.order}) > 1:
             raise self.wrong(
@@ -107,8 +83,8 @@ class _Reader(ElementReader):
         for key in ("settotalmass", "inertiagrouprange", "boundmass", "boundinertia"):
             if key in compiler:
                 raise self.wrong("<compiler>", f"has {key}, which is not read; save the model as one plain file by MuJoCo.")
-        self.from_geoms = compiler.get("inertiafromgeom", "auto")
-        self.limited = compiler.get("autolimits", "true") == "true"
+        self.from_geoms = self._word("<compiler>", whole, "inertiafromgeom", "auto", ("true", "false", "auto"))
+        self.limited = self._word("<compiler>", whole, "autolimits", "true", ("true", "false")) == "true"
         self.folder = path.resolve().parent / compiler.get("meshdir", compiler.get("assetdir", ""))
         self.defaults: dict[str, dict[str, dict[str, str]]] = {"main": {}}
         for element in root.findall("default"):
@@ -122,18 +98,21 @@ class _Reader(ElementReader):
         self.masks: list[tuple[str, int, int]] = []
         self.body_of: dict[str, str] = {}
 
-    def _word(self, where: str, given: str, key: str, allowed: Mapping[str, float]) -> float:
+    def _word(self, where: str, element: Element, key: str, default: str, allowed: tuple[str, ...]) -> str:
+        """Value of an attribute that is one of some words."""
+        given = element.get(key, default)
         if given not in allowed:
-            raise self.wrong(f"<{where}>", f"has {key} {given!r}; allowed are {', '.join(allowed)}.")
-        return allowed[given]
+            raise self.wrong(where, f"has {key} {given!r} in <{element.tag}>; allowed are {', '.join(allowed)}.")
+        return given
 
     # ---- defaults and assets
 
     def _default(self, element: Element, name: str, above: Mapping[str, Mapping[str, str]]) -> None:
         own = {tag: dict(values) for tag, values in above.items()}
         for child in element:
-            if child.tag in _ATTRIBUTES:
-                self.check_attributes(f"<default> {name!r}", child, _ATTRIBUTES[child.tag])
+            if child.tag in ATTRIBUTES:
+                self.check_attributes(f"<default> {name!r}", child, ATTRIBUTES[child.tag])
+            self._check_tag("<default>", child, DEFAULTS)
             if child.tag != "default":
                 own.setdefault(child.tag, {}).update(child.attrib)
         self.defaults[name] = own
@@ -144,13 +123,21 @@ class _Reader(ElementReader):
                 raise self.wrong("a <default>", f"has class {label!r}, as another one has; rename one of them.")
             self._default(child, label, own)
 
+    def _check_tag(self, where: str, element: Element, known: set[str]) -> None:
+        """Refuse an element whose name is a misspelt one, which would not be read; note another one that is not known."""
+        if element.tag in known:
+            return
+        if meant := get_close_matches(element.tag, known, 1, cutoff=MISSPELT):
+            raise self.wrong(where, f"holds <{element.tag}>, which is unknown; did you mean <{meant[0]}>?")
+        self.note(f"{where}<{element.tag}> is not read")
+
     def _whole(self, where: str, element: Element, inherited: str, kind: str = "") -> Element:
         """Element with the attributes that it has by default, by its tag or as one of a kind."""
         name = element.get("class", inherited)
         if name not in self.defaults:
             raise self.wrong(where, f"has class {name!r}, which no <default> defines; correct its name.")
         if not kind:
-            self.check_attributes(where, element, _ATTRIBUTES[element.tag])
+            self.check_attributes(where, element, ATTRIBUTES[element.tag])
         return Element(element.tag, {**self.defaults[name].get(kind or element.tag, {}), **element.attrib})
 
     def _meshes(self) -> dict[str, Element]:
@@ -207,28 +194,40 @@ class _Reader(ElementReader):
     def _note_surroundings(self) -> None:
         """Note what <option> says of the surroundings, which a scene has."""
         for option in self.root.findall("option"):
+            self.check_attributes("<option>", option, ATTRIBUTES["option"])
+            for child in option:
+                self._check_tag("<option>", child, {"flag"})
+            off = {key for flag in option.findall("flag") for key in self._flags_off(flag)}
+            for key in sorted(off & FLAGS.keys()):
+                self.note(f'<flag {key}="disable"> of <option> is left out; {FLAGS[key]}')
             gravity = self.numbers("<option>", option, "gravity", 3, "0 0 -9.81")
-            if np.abs(gravity - (0.0, 0.0, -9.81)).max() > 1e-9:
+            if "gravity" not in off and np.abs(gravity - (0.0, 0.0, -9.81)).max() > 1e-9:
                 given = ", ".join(f"{one:g}" for one in gravity)
                 self.note(f"its gravity, ({given}) m/s^2, is left out; give it to fs.Scene")
             for key, count in (("wind", 3), ("density", 1), ("viscosity", 1)):
                 if self.numbers("<option>", option, key, count, " ".join(["0"] * count)).any():
                     self.note(f"{key} of <option> is left out; bodies move without air")
 
+    def _flags_off(self, flag: Element) -> set[str]:
+        """Names of the flags that are off."""
+        self.check_attributes("<option>", flag, ATTRIBUTES["option flag"])
+        return {key for key in flag.keys() if self._word("<option>", flag, key, "", ("enable", "disable")) == "disable"}
+
     def _no_contact(self) -> list[tuple[str, str]]:
         """Pairs of bodies without contact: by <exclude>, and where no geoms have masks that match and no <pair> names them."""
         excluded: list[tuple[str, str]] = []
         named: set[tuple[str, str]] = set()
         for element in (one for contact in self.root.findall("contact") for one in contact):
+            self._check_tag("<contact>", element, {"exclude", "pair"})
             if element.tag == "exclude":
+                self.check_attributes("<contact>", element, ATTRIBUTES["exclude"])
                 excluded.append(self._pair(element, "excludes body", "body", [link.name for link in self.links]))
             elif element.tag == "pair":
+                self._whole("<contact>", element, "main")  # checks attributes and class
                 geoms = self._pair(element, "pairs geom", "geom", list(self.body_of))
                 named.add((self.body_of[geoms[0]], self.body_of[geoms[1]]))
                 if len(element.attrib) > 2 + ("name" in element.attrib):
                     self.note("of <contact><pair> only the pair is read; friction is set in the scene")
-            else:
-                self.note(f"<contact><{element.tag}> is not read")
         named |= {(b, a) for a, b in named}
         unmatched = [pair for pair in self._unmatched() if pair not in named]
         return [pair for pair in excluded if "world" not in pair] + [pair for pair in unmatched if pair not in excluded]
@@ -263,7 +262,7 @@ class _Reader(ElementReader):
         """Read a body and those in it; its links and joints go to the lists. The base has nothing above it."""
         name = element.get("name") or f"body{len(self.links) + 1}"
         where = f"body {name!r}"
-        self.check_attributes(where, element, _ATTRIBUTES["body"])
+        self.check_attributes(where, element, ATTRIBUTES["body"])
         inherited = element.get("childclass", inherited)
         for child in element:
             if child.tag not in _BODY | _BODY_PASSED:
@@ -334,9 +333,7 @@ class _Reader(ElementReader):
             "rotor_inertia": self.number(what, joint, "armature", "0"),
         }
         rub = self.number(what, joint, "frictionloss", "0")
-        limited = joint.get("limited", "auto")
-        if limited not in ("true", "false", "auto"):
-            raise self.wrong(what, f"has limited {limited!r}; allowed are true, false and auto.")
+        limited = self._word(what, joint, "limited", "auto", ("true", "false", "auto"))
         if limited == "true" or (limited == "auto" and self.limited and joint.get("range")):
             low, high = unit * self.numbers(what, joint, "range", 2)
             if kind == "ball":
@@ -347,7 +344,8 @@ class _Reader(ElementReader):
             out["friction"] = rub
         elif rub:
             self.note(f"the friction of {what} is left out; a ball has none")
-        if joint.get("actuatorfrcrange") and joint.get("actuatorfrclimited") != "false" and kind != "ball":
+        motors = self._word(what, joint, "actuatorfrclimited", "auto", ("true", "false", "auto"))
+        if joint.get("actuatorfrcrange") and motors != "false" and kind != "ball":
             least, most = self.numbers(what, joint, "actuatorfrcrange", 2)
             out["max_effort"] = float(max(abs(least), abs(most)))
             if -least != most:
@@ -364,12 +362,15 @@ class _Reader(ElementReader):
         joints = {joint.name: joint for joint in self.joints}
         given = [one for equality in self.root.findall("equality") for one in equality]
         for element in [self._whole("an <equality>", one, "main", "equality") for one in given]:
-            if element.tag != "joint" or not element.get("joint2") or element.get("active", "true") != "true":
-                self.note(f"<equality><{element.tag}> is not read; two links are joined by scene.join")
-                continue
             first, second = element.get("joint1", ""), element.get("joint2", "")
             where = f"the equality of {first!r}"
-            self.check_attributes(where, element, _ATTRIBUTES["equality joint"])
+            self._check_tag("<equality>", element, EQUALITIES)
+            if element.tag == "joint":
+                self.check_attributes(where, element, ATTRIBUTES["equality joint"])
+            active = self._word(where, element, "active", "true", ("true", "false"))
+            if element.tag != "joint" or not second or active == "false":
+                self.note(f"<equality><{element.tag}> is not read; two links are joined by scene.join")
+                continue
             words = element.get("polycoef", "").split()
             element.set("polycoef", " ".join(words + ["0", "1", "0", "0", "0"][len(words) :]))
             shape = self.numbers(where, element, "polycoef", 5)
@@ -471,7 +472,7 @@ class _Reader(ElementReader):
         return density * mass_properties(piece.shape)[0]
 
     def _inertial(self, where: str, element: Element) -> tuple[float, np.ndarray, np.ndarray]:
-        self.check_attributes(where, element, _ATTRIBUTES["inertial"])
+        self.check_attributes(where, element, ATTRIBUTES["inertial"])
         mass, centre = self.number(where, element, "mass"), self.numbers(where, element, "pos", 3)
         if element.get("fullinertia"):
             xx, yy, zz, xy, xz, yz = self.numbers(where, element, "fullinertia", 6)

@@ -300,6 +300,14 @@ def times_of(table: Table, name: str, given: str | None) -> tuple[np.ndarray, fl
     return times, clock
 
 
+def notes_on_turns(joint: str, values: np.ndarray) -> list[str]:
+    """Note a joint without a range that a log without units turns by more than two turns, rad."""
+    far = float(np.abs(values).max(initial=0.0))
+    if far <= 4.0 * math.pi:
+        return []
+    return [f"{joint} goes to {far:.4g} rad, {far / (2.0 * math.pi):.3g} turns: are these degrees? Then say angle='deg'"]
+
+
 def notes_on_times(table: Table, name: str, given: str | None, times: np.ndarray) -> list[str]:
     """Say where times that state no unit may be no seconds: many rows, whole numbers, and long steps throughout."""
     stated = given or _time_name(table, name)[1]

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from femsim.base.arguments import shown
-from femsim.base.errors import InputError
+from femsim.base.errors import InputError, did_you_mean
 from femsim.base.rotations import nearest_rotation, quaternion_from_vector, quaternion_to_matrix
 
 _Kind = TypeVar("_Kind")
@@ -94,3 +94,27 @@ def by_joint(what: str, role: str, given: Any, known: Sequence[str]) -> Mapping[
         example = f"{{{known[0]!r}: 0.1}}" if known else "{}"
         raise InputError(f"{role} of {what} are {shown(given)}; give numbers by names of joints: {example}.")
     return given
+
+
+def check_names(what: str, links: Sequence[str], joints: Sequence[str], hint: str = "") -> None:
+    """Refuse links or joints of one name."""
+    for kind, names in (("link", links), ("joint", joints)):
+        if twice := sorted({name for name in names if names.count(name) > 1}):
+            raise InputError(f"{what}: {kind} {twice[0]!r} is there twice; give each {kind} a name of its own{hint}.")
+
+
+def unset(name: str, mimics: Mapping[str, tuple[str, float, float] | None], known: Sequence[str]) -> str:
+    """Why a joint has no position of its own; the end of a sentence."""
+    if name not in mimics:
+        return f"is unknown{did_you_mean(name, known)}"
+    if (own := mimics[name]) is None:
+        return "is fixed; leave it out."
+    other, factor, offset = own
+    return f"mimics {other!r}, and is at {factor:g} times that plus {offset:g}; leave it out, and give that of {other!r}."
+
+
+def out_of_range(what: str, at: float, low: float, high: float, unit: str) -> str:
+    """Say that a joint starts beyond its range; and that angles are in rad, where degrees may have been meant."""
+    turned = math.radians(at)
+    degrees = unit == "rad" and abs(at) > 2.0 * math.pi and low <= turned <= high
+    return f"{what} starts at {at:g} {unit}; its range is {low:g} to {high:g}{f'; {at:g} degrees are {turned:.4g}' * degrees}."

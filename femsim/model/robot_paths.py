@@ -24,7 +24,7 @@ from femsim.base.table import Table, read_table
 from femsim.base.units import UNITS, plain_unit
 from femsim.model.bodies.tree import TreeBody
 from femsim.model.drives import Profile
-from femsim.model.path_files import finite_column, notes_on_times, time_column, times_of
+from femsim.model.path_files import finite_column, notes_on_times, notes_on_turns, time_column, times_of
 from femsim.model.paths import ToolPath, shipped_path
 from femsim.model.robot_checks import three
 
@@ -310,15 +310,12 @@ def load_joint_path(
         raise InputError(
             f"path {file}: line {table.lines[int(late[0]) + 1]} is not later than the one before; times must increase."
         )
-    found: dict[str, np.ndarray] = {}
+    found, odd = dict[str, np.ndarray](), list[str]()
     chosen = _chosen(what, table, names, columns, stamp)
     for joint, column in chosen.items():
         own, kind = body.joint(joint), "angle" if body.turns(joint) else "length"
-        unit = (
-            (angle if kind == "angle" else None)
-            or table.units[table.columns.index(column)]
-            or {"angle": "rad", "length": "m"}[kind]
-        )
+        given = (angle if kind == "angle" else None) or table.units[table.columns.index(column)]
+        unit = given or {"angle": "rad", "length": "m"}[kind]
         if plain_unit(unit) not in UNITS[kind]:
             raise InputError(f"path {file}: column {column!r} has the unit {unit!r}; allowed are {', '.join(UNITS[kind])}.")
         values, (low, high) = UNITS[kind][plain_unit(unit)] * finite_column(table, column), own.limits
@@ -331,10 +328,11 @@ def load_joint_path(
                 f"one of {len(beyond)} such places; check units (angle='deg') and columns=."
             )
         found[joint] = np.clip(values, low, high)
+        odd += notes_on_turns(joint, values) if kind == "angle" and not given else []
     if not faster:
         _check_speeds(f"path {file}", body, times, found)
     absent = [name for name in names if name not in found]
-    notes = [*table.warnings, *([f"joints without a column: {', '.join(absent)}"] if absent else [])]
+    notes = [*table.warnings, *odd, *([f"joints without a column: {', '.join(absent)}"] if absent else [])]
     if stamp is not None:
         notes += notes_on_times(table, stamp, time_unit, times)
     else:

@@ -13,6 +13,7 @@ from contact import Plane
 from femsim.base.arguments import shown
 from femsim.base.errors import InputError, did_you_mean
 from femsim.base.rotations import quaternion_from_vector, quaternion_to_matrix
+from femsim.model import robot_checks
 from femsim.model.bodies.tree import TreeBody
 from femsim.model.bodies.tree_joints import TreeJoint
 from femsim.model.bodies.tree_kernels import FIXED, PRISMATIC, REVOLUTE, SPHERICAL, Tree
@@ -92,7 +93,9 @@ class RobotJoint:
         "fixed", "revolute" (with limits), "continuous", "prismatic", "spherical", "universal" (about ``axis``, then ``axis2``),
         "planar" (slides square to ``axis``, turns about it) or "floating". A universal, planar or floating joint is made of
         joints of one coordinate, or of a spherical one, named by what is added to its name: "_1" and "_2"; "_x", "_y" and
-        "_turn"; "_x", "_y", "_z" and "_turn".
+        "_turn"; "_x", "_y", "_z" and "_turn". The quaternion of a spherical joint turns the child in the frame of the joint,
+        which the parent carries; its speeds are the angular velocity of the child beside the parent in the axes of this frame,
+        which do not turn along with the child (those of MuJoCo and Pinocchio do).
     position, rotation : (3,) float, m and rad
         Frame of the joint, and of the child at position zero, in that of the parent; a rotation vector, or a matrix (3, 3).
     axis, axis2 : (3,) float
@@ -107,6 +110,7 @@ class RobotJoint:
         Viscous friction.
     friction : float, N m or N
         Dry friction: what the joint resists where it stands, at most, and where it moves; not of spherical and floating joints.
+        What damping and dry friction take counts in ``work_J``, as what motors do.
     rotor_inertia : float, kg m^2 or kg
         Inertia of the motor's rotor as the joint feels it, the square of the gear ratio included.
     mimic : (str, float, float), optional
@@ -182,10 +186,7 @@ class Robot(Following):
         for given in (name, *(link.name for link in links), *(joint.name for joint in joints)):
             if not isinstance(given, str):
                 raise InputError(f"{self._what}: a robot, link or joint has the name {given!r}; allowed are texts.")
-        for kind, names in (("link", [link.name for link in links]), ("joint", [joint.name for joint in joints])):
-            twice = sorted({n for n in names if names.count(n) > 1})
-            if twice:
-                raise InputError(f"{self._what}: {kind} {twice[0]!r} is there twice; give each {kind} a name of its own.")
+        robot_checks.check_names(self._what, [link.name for link in links], [joint.name for joint in joints])
         if not links:
             raise InputError(f"{self._what}: it has no link; give at least one.")
         for link in links:
@@ -195,6 +196,8 @@ class Robot(Following):
         self.no_contact = self._pairs(no_contact, [link.name for link in links])
         self.given = tuple(joints)
         links, joints = _made_simple(links, joints)
+        made = "; universal, planar and floating joints are made of some whose names begin with theirs"
+        robot_checks.check_names(self._what, [link.name for link in links], [joint.name for joint in joints], made)
         self.links, self.joints, self.root = self._in_order(links, joints)
         self._check_mimics()
 
@@ -364,10 +367,18 @@ class Robot(Following):
 
     def on_plane(self) -> Robot:
         """Return the same robot on a base that slides in the plane z = 0 of a further link, "ground", and turns about z."""
+        links, joints = [link.name for link in self.links], [joint.name for joint in self.joints]
+        taken = [f"link {name!r}" for name in ("ground", "base_x", "base_y") if name in links]
+        taken += [f"joint {name!r}" for name in ("base", "base_x", "base_y", "base_turn") if name in joints]
+        if taken:
+            raise InputError(
+                f"{self._what}: a planar base is made of links and joints of its own, and the robot has {' and '.join(taken)} "
+                "already; rename that of the robot."
+            )
         ground = RobotLink("ground")
         joint = RobotJoint("base", "ground", self.root, "planar")
-        links, joints = [ground, *self.links], [joint, *self.joints]
-        return Robot(self.name, links, joints, source=self.source, notes=self.notes, no_contact=self.no_contact)
+        all_links, all_joints = [ground, *self.links], [joint, *self.joints]
+        return Robot(self.name, all_links, all_joints, source=self.source, notes=self.notes, no_contact=self.no_contact)
 
     def body(
         self,
@@ -390,7 +401,7 @@ class Robot(Following):
         joints : dict of str to float or (4,) float, rad or m
             Positions of joints at the start, quaternions of spherical ones; 0 (or the end of the range next to it) by default.
         speeds : dict of str to float or (3,) float, rad/s or m/s
-            Their speeds at the start; 0 by default.
+            Their speeds at the start; 0 by default. Of spherical joints in the axes of the joint on its parent.
         velocity, angular_velocity : ndarray, (3,), m/s and rad/s, optional
             Of the base's centre of mass at the start, world.
 
@@ -405,7 +416,8 @@ class Robot(Following):
             by_joint(f"robot {name}", role, values, known)
         for given in (*joints, *speeds):
             if given not in known:
-                raise InputError(f"robot {name}: joint {given!r} is unknown{did_you_mean(given, known)}")
+                mimics = {one.name: one.mimic for one in self.joints}
+                raise InputError(f"robot {name}: joint {given!r} {robot_checks.unset(given, mimics, known)}")
         q, v = np.zeros(_count(tree.coordinate, tree.kind, 7, 4)), np.zeros(_count(tree.row, tree.kind, 6, 3))
         rotation = quaternion_to_matrix(quaternion)
         q[:3], q[3:7] = position + rotation @ tree.centre[0], quaternion
@@ -421,7 +433,7 @@ class Robot(Following):
             if not np.isfinite(at):
                 raise InputError(f"{said} starts at {start!r}; allowed is a finite number, {_unit_of(tree, joint)}.")
             if not low <= at <= high:
-                raise InputError(_out_of_range(said, at, low, high, int(tree.kind[joint.link])))
+                raise InputError(robot_checks.out_of_range(said, at, low, high, _unit_of(tree, joint)))
             if not np.isfinite(v[joint.row]):
                 raise InputError(f"{said} has the speed {speed!r}; allowed is a finite number, {_unit_of(tree, joint)}/s.")
             q[joint.coordinate] = at
@@ -533,13 +545,6 @@ class Robot(Following):
 def _count(first: np.ndarray, kind: np.ndarray, base: int, spherical: int) -> int:
     """Length of q or v, by the first entry of each joint."""
     return max([base, *(int(f) + (spherical if k == SPHERICAL else 1) for f, k in zip(first, kind, strict=True) if f >= 0)])
-
-
-def _out_of_range(what: str, at: float, low: float, high: float, kind: int) -> str:
-    """Say that a joint starts beyond its range; and that angles are in rad, where degrees may have been meant."""
-    unit, turned = ("m", at) if kind == PRISMATIC else ("rad", math.radians(at))
-    degrees = abs(at) > 2.0 * math.pi and low <= turned <= high
-    return f"{what} starts at {at:g} {unit}; its range is {low:g} to {high:g}{f'; {at:g} degrees are {turned:.4g}' * degrees}."
 
 
 def _quaternion(robot: str, joint: str, value: float | Sequence[float]) -> np.ndarray:

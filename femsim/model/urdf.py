@@ -53,9 +53,9 @@ def load_robot(path: str | Path, *, packages: Packages | None = None, balance_in
     """Read a robot from a URDF or MJCF file.
 
     Read are links with inertia, visual and collision geometry (box, sphere, cylinder, capsule, mesh), and joints with type, axis,
-    limits, damping, dry friction and mimic. A collision mesh that is not closed becomes its convex hull. Not read are colours,
-    transmissions and what belongs to other programs; visual meshes that cannot be read are left out with a note. Of MJCF that is
-    read which :func:`femsim.model.mjcf.read_mjcf` lists.
+    limits, damping, dry friction and mimic. A collision mesh that is not closed becomes its convex hull; a range from 0 to 0 is
+    none, with a note. Not read are colours, transmissions and what belongs to other programs; visual meshes that cannot be read
+    are left out with a note. Of MJCF that is read which :func:`femsim.model.mjcf.read_mjcf` lists.
 
     Parameters
     ----------
@@ -108,6 +108,8 @@ class _Reader(ElementReader):
     def __init__(self, path: Path, root: Element, packages: Packages, balance_inertia: bool) -> None:
         super().__init__(path)
         self.root, self.packages, self.balance_inertia = root, packages, balance_inertia
+        #: joints whose effort or velocity is 0 in the file, which stands for no bound
+        self.boundless: list[str] = []
 
     def robot(self) -> Robot:
         """Read all of it."""
@@ -117,6 +119,9 @@ class _Reader(ElementReader):
         self._note_unknown(self.root, "robot", "the robot")
         links = [self._link(element) for element in self.root.findall("link")]
         joints = [self._joint(element) for element in self.root.findall("joint")]
+        if self.boundless:
+            most = f"{', '.join(self.boundless[:6])}{' and others' if len(self.boundless) > 6 else ''}"
+            self.note(f"effort or velocity 0 in <limit> is taken for no bound, of {most}")
         return Robot(name, links, joints, source=str(self.path), notes=self.notes)
 
     # ---- elements
@@ -298,7 +303,13 @@ class _Reader(ElementReader):
                 self.note(f"the <limit> of {where} has no lower and no upper: the joint has no stops")
             elif kind in ("revolute", "prismatic"):
                 limits = (self._bound(where, limit, "lower"), self._bound(where, limit, "upper"))
-                if limits[0] == limits[1]:
+                if limits == (0.0, 0.0):  # as the format has it where nothing is said; MuJoCo and RaiSim read no stops, too
+                    self.note(
+                        f"lower and upper of {where} are both 0, which is taken for no range: the joint has no stops; give it "
+                        "the type fixed if it stands still"
+                    )
+                    limits = (-math.inf, math.inf)
+                elif limits[0] == limits[1]:
                     said = f"has lower and upper {limits[0]:g} in <limit>"
                     raise self.wrong(where, f"{said}; give it the type fixed, or continuous without stops.")
                 if kind == "revolute" and _DEGREES < max(map(abs, limits)) <= 720.0:
@@ -309,6 +320,8 @@ class _Reader(ElementReader):
                 value = self._bound(where, limit, key)
                 if value > 0.0:  # 0 is what files say that know no bound
                     options[own] = value
+                elif value == 0.0 and limit.get(key) is not None and kind != "fixed" and name not in self.boundless:
+                    self.boundless.append(name)
                 elif value < 0.0:
                     raise self.wrong(where, f"has {key} {value:g} in <limit>; allowed are numbers from 0.")
         dynamics = element.find("dynamics")
@@ -317,7 +330,9 @@ class _Reader(ElementReader):
             if kind not in ("fixed", "floating"):
                 options["friction"] = self.number(where, dynamics, "friction", "0")
         mimic = element.find("mimic")
-        if mimic is not None:
+        if mimic is not None and kind == "fixed":
+            self.note(f"<mimic> of {where} is left out; a fixed joint does not move")
+        elif mimic is not None:
             factor, offset = self.number(where, mimic, "multiplier", "1"), self.number(where, mimic, "offset", "0")
             follows = (mimic.get("joint", ""), factor, offset)
         direction = (

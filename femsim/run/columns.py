@@ -77,7 +77,7 @@ STEP_COLUMNS: tuple[StepColumn, ...] = (
     StepColumn("elastic_energy_J", "J", "elastic energy of bodies and soft contacts", lambda r, ms: r.elastic_energy),
     StepColumn(
         "work_J", "J",
-        "of gravity, loads and drives since the start",
+        "of gravity, loads, drives and joints since the start",
         lambda r, ms: r.work,
     ),
     _momentum(0),
@@ -116,7 +116,7 @@ STEP_COLUMNS: tuple[StepColumn, ...] = (
         lambda r, ms: r.potential_energy,
     ),
     StepColumn(
-        "friction_loss_J", "J", "taken by friction since the start",
+        "friction_loss_J", "J", "taken by friction of contacts since the start",
         lambda r, ms: r.friction_loss,
     ),
     StepColumn(

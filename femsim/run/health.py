@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from femsim.model.bodies.kinds import robot
 from femsim.run.verdict import Findings, Reason, When
 from femsim.step.report import StepReport
 from femsim.step.stepper import Stepper
@@ -19,6 +20,8 @@ _NEAR_LIMIT = 0.8
 #: Steps between two looks at how far bodies have gone.
 _EVERY = 10
 _SMALLER = "Take a smaller dt."
+#: Time over which efforts and speeds of motors are averaged, s: a corner in a motion asks for any effort in one step.
+_MOTOR_TIME = 0.05
 #: Shares of steps that are judged when the run ends, by bound: what they say and what to change.
 _SHARES = {
     "unconverged": ("did not converge", "Take a smaller dt, raise max_iterations or max_solves, or see the message of the run."),
@@ -58,6 +61,14 @@ class HealthWatch:
         self._inverted = [0] * len(system.bodies)
         self._words = [("", "")] * len(system.bodies)
         self._crept: dict[tuple[int, int], float] = {}
+        #: means of effort and speed of joints that follow a motion exactly, by name, and these joints with bounds of their own
+        self._means: dict[str, tuple[float, float]] = {}
+        self._led = [
+            (body, rows.start, joint)
+            for body, rows in ((robot(one), rows) for one, rows in zip(system.bodies, system.v_slices, strict=True))
+            for joint in (body.led_joints() if body is not None else ())
+            if body is not None and min(joint.max_effort, joint.max_speed) < math.inf
+        ]
         self._steps, self._counts = 0, dict.fromkeys(_SHARES, 0)
         self._first = {name: When(0, 0.0) for name in _SHARES}
         self._low, self._high = self._box()
@@ -74,6 +85,7 @@ class HealthWatch:
         self._chambers(when)
         self._equations(report, when)
         self._moves(report, when)
+        self._motors(report, when)
         self._effort(report, when)
         if report.step % _EVERY == 0:
             self._whereabouts(when)
@@ -266,6 +278,26 @@ class HealthWatch:
                 "turn", [name], turn, self._bounds.turn, when, f"{name} turns {turn:.2g} rad in a step", _SMALLER
             )  # fmt: skip
 
+    def _motors(self, report: StepReport, when: When) -> None:
+        """Compare joints that follow a motion exactly, whatever that takes, with what their motors can do."""
+        part = min(1.0, sum(length for length, _ in report.parts) / _MOTOR_TIME)
+        for body, first, joint in self._led:
+            label = f"{body.name}.{joint.name}"
+            now = float(report.acted[body.name]["effort"][joint.row]), float(self._stepper.state.v[first + joint.row])
+            means = [old + part * (abs(new) - old) for old, new in zip(self._means.get(label, (0.0, 0.0)), now, strict=True)]
+            self._means[label] = means[0], means[1]
+            effort, speed = means[0] / joint.max_effort, means[1] / joint.max_speed
+            if not max(effort, speed) > self._bounds.motor[0]:
+                continue
+            turn, force = ("rad/s", "N m") if body.turns(joint.name) else ("m/s", "N")
+            value, most, unit = (means[0], joint.max_effort, force) if effort > speed else (means[1], joint.max_speed, turn)
+            self.findings.judge(
+                "motor", [label], max(effort, speed), self._bounds.motor, when,
+                f"{label} follows its motion exactly {'with' if effort > speed else 'at'} {value:.4g} {unit} (mean over "
+                f"{1e3 * _MOTOR_TIME:g} ms), and its motor does {most:.4g} at most",
+                "Give the motion more time, let the arm carry less, or drive it with a stiffness, which gives way.",
+            )  # fmt: skip
+
     def _effort(self, report: StepReport, when: When) -> None:
         details = report.solution.details
         self._steps += 1
@@ -381,6 +413,7 @@ class HealthWatch:
             "inverted": list(self._inverted),
             "words": [list(pair) for pair in self._words],
             "crept": [[a, b, way] for (a, b), way in self._crept.items()],
+            "means": {label: list(pair) for label, pair in self._means.items()},
             "steps": self._steps,
             "counts": dict(self._counts),
             "first": {name: [when.step, when.time] for name, when in self._first.items()},
@@ -395,6 +428,7 @@ class HealthWatch:
         self._inverted = list(memory["inverted"])
         self._words = [(first, actors) for first, actors in memory["words"]]
         self._crept = {(int(a), int(b)): float(way) for a, b, way in memory["crept"]}
+        self._means = {label: (float(effort), float(speed)) for label, (effort, speed) in memory.get("means", {}).items()}
         self._steps = int(memory.get("steps", 0))  # checkpoints of before have none, and their runs count by themselves
         self._counts = dict(memory["counts"])
         self._first = {name: When(int(step), float(time)) for name, (step, time) in memory["first"].items()}

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from femsim.base.columns import Columns
 from femsim.base.errors import InputError, Named
 from femsim.base.notebook import Shown, card
 from femsim.base.status import Status
@@ -187,7 +188,7 @@ def _largest(values: np.ndarray) -> str:
     return f"{float(np.max(size, initial=0.0)):.4g}"
 
 
-#: The class that holds the readings of each group of a run, in the order of :meth:`Run.table`.
+#: The class that holds the readings of each group of a run, in the order of :attr:`Run.table`.
 SERIES: dict[str, Any] = {
     "sensors": SensorSeries,
     "markers": MarkerSeries,
@@ -320,14 +321,14 @@ class Run:
         return plots_of(self.name, self.steps, {"time_s": self.steps["time_s"], **self._readings()}, out, **options)
 
     def to_pandas(self) -> DataFrame:
-        """Return the columns of :meth:`table` as a table of pandas, by time (s); pandas comes with the extra "sweep".
+        """Return the columns of :attr:`table` as a table of pandas, by time (s); pandas comes with the extra "sweep".
 
         Raises
         ------
         InputError
             pandas is not installed.
         """
-        return table_of(self.table())
+        return table_of(self.table)
 
     def _readings(self) -> dict[str, np.ndarray]:
         """Columns of sensors.csv without the time."""
@@ -354,9 +355,13 @@ class Run:
         """Why, one sentence each; empty when good. ``info["health"]["reasons"]`` has their numbers, too."""
         return [reason["sentence"] for reason in self.info.get("health", {}).get("reasons", [])]
 
-    def table(self) -> dict[str, np.ndarray]:
-        """Columns of sensors.csv and steps.csv together, (n_steps,) each, by name; SI units, world frame."""
-        return dict(self.steps) | self._readings()
+    @property
+    def table(self) -> Columns:
+        """Columns of sensors.csv and steps.csv together, (n_steps,) each, by name; SI units, world frame.
+
+        ``run.table["time_s"]``, or ``run.table()`` for a dict, as of a case of :func:`femsim.run_many`.
+        """
+        return Columns("column of this run", dict(self.steps) | self._readings())
 
     def summary(self) -> str:
         """Health of the run in a few lines: verdict, steps, iterations, time by stage, penetration, residuals, balance."""

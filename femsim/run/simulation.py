@@ -14,6 +14,7 @@ import numpy as np
 from contact import ContactError, Remembering, Solver
 from femsim.base.errors import InputError, did_you_mean, naming_all_parameters, naming_parameters
 from femsim.base.threads import BlasThreads
+from femsim.model.bodies.kinds import robot
 from femsim.model.bodies.outputs import points_of
 from femsim.run.columns import step_columns, step_row
 from femsim.run.health import HealthWatch
@@ -258,20 +259,35 @@ class Simulation:
             raise InputError(f"points of {own.name!r}: it is rigid and has none; ask for its pose.")
         return points.copy()
 
-    def pose(self, part: Handle | str) -> tuple[np.ndarray, np.ndarray]:
-        """Rotation (3, 3), 1, and position (3,), m, of a rigid part, world: "box", "gripper", "gripper.left".
+    def pose(self, part: Handle | str, *, tool: Sequence[float] | np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """Rotation (3, 3), 1, and position (3,), m, of a rigid part, world: "box", "gripper.left", "arm.hand".
+
+        Parameters
+        ----------
+        part : Handle or str
+            The part.
+        tool : sequence, (3,), m, optional
+            A point of it, in the frame of a link of a robot, as :meth:`femsim.Robot.pose` has it; (0, 0, 0) is the origin of this
+            frame. Of other parts from the centre of mass. Default: the position is that of the centre of mass.
 
         Raises
         ------
         InputError
-            No such part, or one of a body that deforms.
+            No such part, one of a body that deforms, or a tool of another shape.
         """
         part, rigid = part_of(part), self._engine.scene.rigid_parts()
         if part not in rigid:
             raise InputError(f"pose of {part!r}: no rigid part is called so{did_you_mean(part, rigid)}")
         self._activate()
-        rotation, position = self._engine.stepper.link_pose(self._engine.scene.part_names.index(part))
-        return rotation.copy(), position.copy()
+        number, stepper = self._engine.scene.part_names.index(part), self._engine.stepper
+        rotation, position = (one.copy() for one in stepper.link_pose(number))
+        if tool is not None:
+            own, point = self._engine.scene.parts[number], vector(f"pose of {part!r}: tool", tool)
+            tree = robot(stepper.system.bodies[own.body])
+            if tree is not None:
+                position = tree.frame_pose(stepper.state.q[stepper.system.q_slices[own.body]], own.link)[1]
+            position = position + rotation @ point
+        return rotation, position
 
     # ------------------------------------------------------------------ steps
 

@@ -269,7 +269,8 @@ class BodyCalls(SceneContents):
         joints : dict of str to float or (4,) float, rad or m, optional
             Where joints start, by name; of a spherical joint a quaternion. Default 0, or the end of the range next to it.
         speeds : dict of str to float or (3,) float, rad/s or m/s, optional
-            Their speeds at the start. Default 0.
+            Their speeds at the start; of a spherical joint the angular velocity beside the parent, in the axes of the joint on
+            the parent, which do not turn along with the child. Default 0.
         velocity, angular_velocity : (3,) float, m/s and rad/s
             Of the centre of mass of a free base at the start, world.
         surface : str

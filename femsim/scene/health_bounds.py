@@ -45,6 +45,8 @@ class HealthBounds:
         Distance that a body moves in one step, relative to its own extent.
     turn : (float, float), rad
         Turn of a rigid body or of a link of a rod in one step.
+    motor : (float, float)
+        Effort, or speed, of a joint that follows a motion exactly, its mean over 50 ms, relative to the most that its robot says.
     halved : (float, float)
         Part of the steps that were taken in sub-steps.
     fallbacks : (float, float)
@@ -73,6 +75,7 @@ class HealthBounds:
     unconverged: Bounds = (0.0, 0.05)
     way: Bounds = (2.0, NEVER)
     turn: Bounds = (1.0, NEVER)
+    motor: Bounds = (1.05, NEVER)
     halved: Bounds = (0.2, NEVER)
     fallbacks: Bounds = (0.2, NEVER)
     limit: Bounds = (0.2, NEVER)

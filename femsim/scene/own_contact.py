@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from contact import Detector, PlacedShape, first_points
+from contact import Box, Detector, PlacedShape, Shape, first_points
 from femsim.model.bodies.tree import TreeBody
 from femsim.model.bodies.tree_kernels import FIXED
 from femsim.model.parts import OwnPair, Part
@@ -15,6 +15,8 @@ from femsim.scene.contents import SceneContents
 
 #: Links that overlap by no more than this at the start have contact, m: what is meant to lie flush is rounded in files.
 _FLUSH = 1e-6
+#: Where inner points of a box are along each of its sides, from -1 to 1.
+_INNER = (-0.9, 0.0, 0.9)
 #: So many pairs of links are named in a note.
 _NAMED = 3
 
@@ -103,6 +105,8 @@ def _overlaps(body: TreeBody, parts: list[Part], pairs: list[tuple[int, int]]) -
         for shape, rotation, translation in part.shapes:
             shapes.append(PlacedShape(shape, k, rotation, translation, k))
             own, radius = close_points(shape)
+            inner = _inner_points(shape)
+            own, radius = np.concatenate([own, inner]), np.concatenate([radius, np.zeros(len(inner))])
             firsts.append(count)
             points.append(own @ rotation.T + translation)
             radii.append(radius)
@@ -123,6 +127,16 @@ def _overlaps(body: TreeBody, parts: list[Part], pairs: list[tuple[int, int]]) -
         if -gap > _FLUSH:
             out[pair] = max(out.get(pair, 0.0), -gap)
     return out
+
+
+def _inner_points(shape: Shape) -> np.ndarray:
+    """Points (k, 3), m, well within a box: where two equal ones are in one place, no point of a surface is inside of the other.
+
+    Round shapes have some among their points; finding those of a mesh would take seconds.
+    """
+    if not isinstance(shape, Box):
+        return np.zeros((0, 3))
+    return np.asarray(np.stack(np.meshgrid(*[_INNER] * 3, indexing="ij"), axis=-1).reshape(-1, 3) * shape.half_extents)
 
 
 def marked(count: int, pairs: Iterable[OwnPair]) -> np.ndarray:

@@ -25,6 +25,8 @@ SAME_END = 1e-5
 STOUT = 2.0
 #: How far from the start of its body a motion may begin, m or rad: rounding.
 _BESIDE = 1e-6
+#: How far the speed of a joint and that of its motion may differ at the start, relative.
+_ROUGHLY = 1e-2
 #: How much faster a joint may go than it can before that is noted: rounding.
 _SLACK = 1.0 + 1e-6
 
@@ -136,6 +138,23 @@ def notes_on_joint_speed(joint: str, unit: str, speed: float, time: float, most:
         f"joint {joint} is driven at {speed:.4g} {unit}/s at {time:.4g} s, but its most is {most:.4g} {unit}/s{words}; let its "
         "motion take longer"
     ]
+
+
+def notes_on_joint_start(joint: str, unit: str, speed: float, rate: float) -> list[str]:
+    """Note a joint that is given another speed at the start than the motion has which it follows exactly."""
+    if abs(speed - rate) <= _ROUGHLY * max(abs(speed), abs(rate)):
+        return []
+    return [
+        f"joint {joint} starts at {speed:.4g} {unit}/s, and the motion that it follows exactly at {rate:.2f}: its motor takes "
+        "the difference in the first step"
+    ]
+
+
+def notes_on_joint_velocity(joint: str, unit: str, speed: float, most: float, words: str) -> list[str]:
+    """Note a joint whose servo is to follow a speed that its robot says is beyond it."""
+    if abs(speed) <= most * _SLACK:
+        return []
+    return [f"joint {joint} is to go at {speed:.4g} {unit}/s, but its most is {most:.4g} {unit}/s{words}; give it less velocity"]
 
 
 def notes_on_jump(name: str, speed: float, start: float, end: float) -> list[str]:

@@ -23,7 +23,7 @@ from femsim.model.urdf import load_robot
 from femsim.scene.checks import Handle, Vector, function_of_time, name_of, positive, vector
 from femsim.scene.contents import SceneContents
 from femsim.scene.own_contact import add_own_contact
-from femsim.scene.plausible import notes_on_joint_speed
+from femsim.scene.plausible import notes_on_joint_speed, notes_on_joint_start, notes_on_joint_velocity
 from meshes import TriMesh, make_trimesh, sphere_triangles
 
 _BASES = ("fixed", "free", "planar")
@@ -31,6 +31,8 @@ _BASES = ("fixed", "free", "planar")
 _DOT = 0.002
 #: How far from its start a joint that follows a motion exactly may be at time zero, rad or m.
 _JUMP = 1e-6
+#: Time after which a motion shows how fast it begins, s.
+_SOON = 1e-6
 #: Least eigenvalue of the mass matrix, its diagonal being 1, of a base that can fly: that of rounding is below.
 _MASSLESS = 1e-12
 
@@ -179,8 +181,13 @@ def drive_joint(
                 f"{call}: the motion begins at {begin:g} {unit} and the joint at {start:g}; let it start there by joints="
                 f"{{{joint!r}: {begin:g}}} of add_robot, or give a stiffness, which pulls it there."
             )
+    if exact and motion is not None and (speed := float(body.initial_v()[own.row])):
+        scene.notes += notes_on_joint_start(label, unit, speed, (float(motion(_SOON)) - begin) / _SOON)
     if exact and isinstance(motion, Profile):
         scene.notes += notes_on_joint_speed(label, unit, *motion.fastest, own.max_speed, body.with_mimics(joint))
+    if isinstance(velocity, Profile):
+        speed = max(velocity.extremes(), key=abs)
+        scene.notes += notes_on_joint_velocity(label, unit, speed, own.max_speed, body.with_mimics(joint))
     others = {
         "velocity": (velocity, ".velocity", "speed of the joint", f"{unit}/s"),
         "effort": (effort, ".effort", "effort of the joint", force),

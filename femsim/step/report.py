@@ -48,7 +48,7 @@ class StepReport:
     potential_energy : float, J
         Of gravity at the end of the step, zero at the world's origin.
     friction_loss : float, J
-        Work that friction has taken since the start.
+        Work that friction of contacts has taken since the start; that of joints is in ``work``.
     acted : dict of str to dict of str to ndarray
         What acted in each body and coupling, by its name: wrenches of rod ends, forces of joints, pressures.
     parts : tuple of (float, StepContacts)

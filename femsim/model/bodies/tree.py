@@ -129,6 +129,11 @@ class TreeBody(LinkedBody):
         self._ends = np.zeros(len(self._led))
         self._exact_ranges = self.limits()[2][self._exact]
 
+    def led_joints(self) -> list[TreeJoint]:
+        """Joints that follow a motion exactly."""
+        names = self.joint_names()
+        return [self.joint(names[k]) for k in self._exact]
+
     def driven_rows(self) -> np.ndarray:
         """Rows of v of the joints that follow a motion exactly."""
         return self._led

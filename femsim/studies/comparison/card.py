@@ -19,6 +19,8 @@ from femsim.base.units import TIME_UNITS, UNITS, plain_unit
 from femsim.base.wrenches import rotation_matrix
 
 Triple = tuple[Finite, Finite, Finite]
+#: What the card of a material has, and that of a log has not.
+_MATERIAL_KEYS = {"young_modulus", "poisson_ratio", "density", "law", "prony", "rayleigh_alpha", "rayleigh_beta"}
 
 
 class _Section(BaseModel):
@@ -226,10 +228,16 @@ def read_card(source: Card | Mapping[str, Any] | str | Path | None) -> Card:
     Raises
     ------
     InputError
-        A file that cannot be read or is not TOML, unknown fields, or values that are not allowed; all at once.
+        A file that cannot be read or is not TOML, the card of a material, unknown fields, or values that are not allowed; all at
+        once.
     """
     if isinstance(source, Card):
         return source
-    if isinstance(source, (str, Path)):
-        return checked(Card, read_toml(Path(source), "card"), source)
-    return checked(Card, source or {}, "the card")
+    named = isinstance(source, (str, Path))
+    content = read_toml(Path(source), "card") if isinstance(source, (str, Path)) else source or {}
+    if found := sorted(_MATERIAL_KEYS.intersection(content)):
+        raise InputError(
+            f"{source if named else 'the card'} is the card of a material (it has {', '.join(found)}), which fs.load_card reads; "
+            "the card of a log says what the log does not: [axes], [columns] or [markers], [time], [units], [frame]."
+        )
+    return checked(Card, content, source if named else "the card")

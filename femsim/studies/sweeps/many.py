@@ -19,9 +19,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from femsim.base.arguments import shown
+from femsim.base.columns import Columns
 from femsim.base.errors import InputError, did_you_mean, naming_parameters
 from femsim.base.notebook import card
 from femsim.base.status import FINISHED
+from femsim.run.showing import table_of
 from femsim.run.simulate import simulate
 from femsim.scene.scene_file import scene_parameters
 from femsim.studies.sweeps.case import TABLES_FILE, Job, Row, read_row, run_case
@@ -57,7 +59,7 @@ class CaseRun:
     values : dict of str to float
         What ``measure`` gave.
     table : dict of str to ndarray, (n_steps,)
-        All columns of sensors.csv and steps.csv, as :meth:`femsim.run.result.Run.table` gives them.
+        All columns of sensors.csv and steps.csv, as :attr:`femsim.run.result.Run.table` gives them; empty without a result.
     wall_s : float, s
         Wall time of the case.
     """
@@ -72,9 +74,24 @@ class CaseRun:
     table: dict[str, np.ndarray] = field(default_factory=dict)
     wall_s: float = 0.0
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "table", Columns(f"column of case {self.number} ({self.status})", self.table))
+
     def __repr__(self) -> str:
         given = ", ".join(f"{name}={value!r}" for name, value in self.parameters.items())
         return f"<case {self.number} ({given}): {self.status}{'' if self.status == 'converged' else ': ' + self.message}>"
+
+    def to_pandas(self) -> DataFrame:
+        """Return the columns of :attr:`table` as a table of pandas, by time (s), as :meth:`femsim.run.result.Run.to_pandas` does.
+
+        Raises
+        ------
+        InputError
+            pandas is not installed, or the case has no result.
+        """
+        if not self.table:
+            raise InputError(f"{self!r} has no table; see its message and error.")
+        return table_of(self.table)
 
 
 class ManyRuns(Sequence[CaseRun]):
@@ -114,6 +131,24 @@ class ManyRuns(Sequence[CaseRun]):
         """Cases without a result."""
         return [case for case in self if case.status not in FINISHED]
 
+    @property
+    def table(self) -> Columns:
+        """Columns of :meth:`to_pandas` by name, (n_cases,) each; numbers are NaN, and all else None, where a case has none.
+
+        ``runs.table["peak"]``, or ``runs.table()`` for a dict, as of a :class:`femsim.run.result.Run` and of one case.
+        """
+        rows = self._rows()
+        names = dict.fromkeys(name for row in rows for name in row)
+        return Columns("column of these runs", {name: _column([row.get(name) for row in rows]) for name in names})
+
+    def _rows(self) -> list[dict[str, Any]]:
+        """Parameters, values, status, verdict and message of each case, by name."""
+        return [
+            {f"parameter_{name}" if name in TAKEN else name: value for name, value in case.parameters.items()}
+            | {**case.values, "status": case.status, "verdict": case.verdict, "message": case.message}
+            for case in self
+        ]
+
     def to_pandas(self) -> DataFrame:
         """Return a table with a row a case: parameters, values, status, verdict, message; pandas comes with the extra "sweep".
 
@@ -129,12 +164,17 @@ class ManyRuns(Sequence[CaseRun]):
         require("pandas", "a table of runs", "sweep")
         import pandas
 
-        rows = [
-            {f"parameter_{name}" if name in TAKEN else name: value for name, value in case.parameters.items()}
-            | {**case.values, "status": case.status, "verdict": case.verdict, "message": case.message}
-            for case in self
-        ]
-        return pandas.DataFrame(rows)
+        return pandas.DataFrame(self._rows())
+
+
+def _column(values: list[Any]) -> np.ndarray:
+    """Numbers as floats, NaN where there is none; all else as objects."""
+    if all(value is None or (isinstance(value, int | float | np.number) and not isinstance(value, bool)) for value in values):
+        return np.array([math.nan if value is None else value for value in values], dtype=np.float64)
+    out = np.empty(len(values), dtype=object)
+    for k, value in enumerate(values):  # one by one: a list of lists would be taken for a matrix
+        out[k] = value
+    return out
 
 
 @naming_parameters
