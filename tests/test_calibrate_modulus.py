@@ -58,7 +58,7 @@ end = 0.05
 """
 
 
-def bench_log(folder: Path) -> None:
+def bench_log(folder: Path, zero: float = ZERO) -> None:
     """Write the scene, the card, the calibration, and what the tester wrote of a bar of the true modulus."""
     (folder / "tensile.py").write_text(SCENE, encoding="utf-8")
     (folder / "bench.toml").write_text(CARD, encoding="utf-8")
@@ -66,7 +66,7 @@ def bench_log(folder: Path) -> None:
     table = fs.simulate(fs.load_scene(folder / "tensile.py", young_modulus=TRUE)).table()
     time = np.arange(START, 0.6, 1.0 / RATE)
     load, head = (np.interp(time, table["time_s"], table[column]) for column in ("load_fx_N", "head_x_m"))
-    load = load + ZERO + np.random.default_rng(5).normal(0.0, NOISE, len(time))
+    load = load + zero + np.random.default_rng(5).normal(0.0, NOISE, len(time))
     rows = zip(1e5 + 1e3 * (time - START), -1e-3 * load, 1e3 * head + 312.0, strict=True)
     lines = [";".join(f"{value:.7f}" for value in row).replace(".", ",") for row in rows]
     (folder / "bench 7.csv").write_text("Probe 12\nUhr;Last;Traverse (mm)\n" + "\n".join(lines) + "\n", encoding="utf-8")
@@ -84,3 +84,22 @@ def test_the_modulus_comes_back_within_its_interval(tmp_path: Path, monkeypatch:
     load, head = result.errors["pull"]["load_fx"][0], result.errors["pull"]["head_x"][0]
     assert 0.3 * NOISE < load < NOISE and head < 1e-5  # filtered at 40 Hz
     assert all("residuals hang together in time" in text for text in result.warnings)  # the filter's
+
+
+@pytest.mark.parametrize(
+    ("card", "said"),
+    [
+        (CARD.partition("[tare]")[0], "pull: a constant 0.199 N and a gain of 0.762 make 100 % of the misfit of load_fx"),
+        (CARD.replace("-Last", "Last"), "it would share 100.0 instead of 81.7 % of its variation: check its sign and unit"),
+    ],
+)
+def test_a_zero_or_a_sign_that_the_modulus_takes_up_is_said(
+    card: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A zero of 0.2 N made a modulus that was 31 % too large, within an interval that held the truth by luck, without a word."""
+    monkeypatch.setattr(calibrate_module, "Engine", Inline)
+    bench_log(tmp_path, zero=0.2)
+    (tmp_path / "bench.toml").write_text(card.replace('head_x_m = "Traverse (mm)"\n', ""), encoding="utf-8")
+    result = fs.calibrate(tmp_path / "c.toml", out=tmp_path / "fit", workers=1)
+    assert abs(result.values["young_modulus"] / TRUE - 1.0) > 0.3
+    assert any(text.startswith("pull: ") and said in text for text in result.warnings), result.warnings

@@ -23,7 +23,7 @@ from femsim.studies.comparison.alignment import find_lag
 from femsim.studies.comparison.readers import Channel
 from femsim.studies.comparison.resampling import gap_mask, lowpass
 from femsim.studies.comparison.run_series import RunSeries, make_run_series, read_run
-from femsim.studies.comparison.words import better_frame, sentence
+from femsim.studies.comparison.words import better_frame, constant_hint, sentence
 
 
 @pytest.fixture(scope="module")
@@ -58,8 +58,9 @@ def test_lag_gain_offset_and_sign_are_found(run: Path, tmp_path: Path, start: fl
     for name, gain, offset in (("fx", 1.08, 0.4), ("fy", 1.08, -0.3), ("fz", -1.08, -0.2)):
         assert result.axes[name].gain == pytest.approx(gain, rel=0.02), name
         assert result.axes[name].offset == pytest.approx(offset, abs=0.08), name
-    (warning,) = result.warnings
+    warning, *constants = result.warnings
     assert warning.startswith("fz of the log is -1.") and "is frame.sign of the card right?" in warning
+    assert [text.split(" % of the misfit of ")[1][:2] for text in constants] == ["fx", "fy"]
     given = fs.compare(run, tmp_path / "log.csv", {"time": {"offset": start}})
     assert given.axes["fx"].bias == pytest.approx(-(0.4 + 0.08 * given.simulated[:, 0].mean()), abs=0.02)
     assert math.isnan(given.trials[0].explained)
@@ -267,6 +268,42 @@ def test_a_swing_is_not_aligned_half_a_period_or_a_few_periods_off() -> None:
     late = np.sin(16 * np.pi * (time - 0.02))[:, None]
     climbed = find_lag(steady, late, np.ones(1), least=-50, greatest=50, near=0)
     assert climbed is not None and climbed.samples == pytest.approx(-2, abs=0.3)
+
+
+SWINGS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "grows": lambda t: t * np.sin(2.6 * np.pi * t),
+    "beats": lambda t: np.sin(0.9 * t) * np.sin(2.6 * np.pi * t),
+    "pressed and let back": lambda t: np.interp(t, [0.0, 1.0, 2.0, 3.0, 4.0], [0.0, 0.0, 1.0, 0.3, 0.3]),
+}
+
+
+@pytest.mark.parametrize("name", SWINGS)
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_a_wrong_sign_does_not_move_a_swing_by_half_a_period(tmp_path: Path, name: str, sign: float) -> None:
+    """Half a period off, a swing that grows has the right sign and nearly the right size: its lag was wrong without a word."""
+    time = np.arange(1, 401) * 0.01
+    run, own = pulled(time, fx=SWINGS[name](time)), np.arange(0.4, 3.4, 0.01)
+    values = sign * SWINGS[name](own) + np.random.default_rng(2).normal(0.0, 0.01, len(own))
+    result = fs.compare(run, write_csv(tmp_path / "log.csv", own - 0.4, values[:, None], "time,Fx"))
+    assert result.trials[0].offset == pytest.approx(0.4, abs=2e-3)
+    assert result.axes["fx"].gain == pytest.approx(sign, abs=0.02)
+    assert [text for text in result.warnings if "sign" in text] == list(result.warnings) and len(result.warnings) == (sign < 0)
+    late = fs.compare(run, tmp_path / "log.csv", {"time": {"offset": 0.38}})
+    assert late.trials[0].lags["fx"] == pytest.approx(-0.02, abs=2e-3)  # also of the turned one
+
+
+def test_another_gain_that_fits_better_elsewhere_is_said(tmp_path: Path) -> None:
+    time = np.arange(1, 401) * 0.01
+    run, own = pulled(time, fx=SWINGS["grows"](time)), np.arange(0.4, 3.4, 0.01)
+    result = fs.compare(run, write_csv(tmp_path / "log.csv", own - 0.4, 3.0 * SWINGS["grows"](own)[:, None], "time,Fx"))
+    assert result.trials[0].offset == pytest.approx(1.17, abs=0.01)  # a period off, where the run is stronger
+    (text,) = [text for text in result.doubts if "by a gain beyond 1/2 to 2, and from 0.4 s of the run on, it" in text]
+    assert text.endswith("100.0 instead of 95.4 % of its variation: check its sign and unit, or give time.offset in the card")
+    noise = np.random.default_rng(1).normal(0.0, 0.2, len(own))
+    for sign in (1.0, -1.0):
+        write_csv(tmp_path / "log.csv", own - 0.4, sign * SWINGS["grows"](own)[:, None] + noise[:, None], "time,Fx")
+        result = fs.compare(run, tmp_path / "log.csv")
+        assert any("turned to the opposite sign, and from 0." in text for text in result.doubts) == (sign < 0)
 
 
 def pulled(time: np.ndarray, **columns: np.ndarray) -> RunSeries:
@@ -557,6 +594,24 @@ def test_a_constant_misfit_is_said_with_its_cause(run: Path, tmp_path: Path) -> 
     write_csv(tmp_path / "log.csv", time, noisy(values))
     good = fs.compare(run, tmp_path / "log.csv", {"time": {"offset": 0.0}}, sensor="wrist")
     assert not any(text.startswith("a constant") for text in good.warnings)
+
+
+def test_a_constant_that_a_gain_hides_is_said() -> None:
+    """A fit of a stiffness turns a zero of the force into a gain; and a gain alone, noise or another shape are no constant."""
+    fz, noise = Channel("fz", "force", "N"), np.random.default_rng(3).normal(0.0, 0.02, 400)
+    wave = 5.0 + 5.0 * np.sin(np.linspace(0.0, 9.0, 400))
+
+    def said(simulated: np.ndarray, measured: np.ndarray) -> str:
+        return constant_hint(fz, simulated, measured, agreement(simulated, measured))
+
+    assert said(wave, 0.8 * wave + 2.0 + noise).startswith("a constant 2 N and a gain of 0.8 make 100 % of the misfit of fz: a b")
+    assert said(wave, wave + 2.0 + noise).startswith("a constant 2 N makes 100 % of the misfit of fz")
+    small = 50.0 + 0.1 * wave
+    for simulated, measured in (
+        (wave, 1.3 * wave + noise), (wave, wave + 0.1 + noise), (wave, wave + noise), (wave, -wave), (wave, np.full(400, 3.0)),
+        (wave, np.roll(wave, 20) + 0.3), (small, 1.05 * small + noise), (np.full(400, 3.0), wave),
+    ):  # fmt: skip
+        assert not said(simulated, measured)
 
 
 def test_words_are_what_a_person_would_say() -> None:

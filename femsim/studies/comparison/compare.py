@@ -20,14 +20,15 @@ from femsim.studies.comparison.log import LEAST_SAMPLES, Log, check_once, read_l
 from femsim.studies.comparison.readers import Channel
 from femsim.studies.comparison.resampling import evenly, gap_mask, lowpass, resample
 from femsim.studies.comparison.run_series import RunSeries, read_run
+from femsim.studies.comparison.words import constant_hint
 
 #: A lag is uncertain where others fit alike that lie further apart than this part of the shorter record.
 _UNCERTAIN = 0.05
-#: How the warning begins that a constant force makes most of the misfit.
-CONSTANT = "a constant"
 #: A constant part of the misfit is spoken of from this part of its square on, where it is so many times what is left, and from so
 #: many N on.
 _MOST, _NOTICED, _LEAST_FORCE = 0.8, 0.5, 1e-3
+#: Run and log have one shape, of the same or of the other sign, from this correlation on.
+_ALIKE = 0.9
 #: It is taken for a weight where it lies along gravity (cosine), and for that of a body whose mass is so near.
 _ALONG, _SAME_MASS = 0.97, 0.05
 
@@ -108,6 +109,7 @@ class _Placed:
     offset: float
     explained: float
     uncertain: float
+    better: str
 
     @property
     def end(self) -> float:
@@ -135,18 +137,19 @@ def _compare(run: RunSeries, logs: Sequence[Log]) -> Comparison:
     cutoff = _cutoff(card, rate, rates)
     simulated = _filtered(raw, run_rate, cutoff, card)
     placed = [_place(run, simulated, run_rate, log, cutoff) for log in logs]
-    warnings += [
+    doubts = [
         f"{p.log.source}: run and log share only {100 * p.explained:.0f} % of their variation, so the lag found is uncertain; "
         "give time.offset in the card"
         for p in placed
         if p.explained < 0.5
     ]
-    warnings += [
+    doubts += [
         f"{p.log.source}: starts that lie {p.uncertain:.3g} s apart fit the run alike, so the lag found is uncertain; give "
         "time.offset in the card"
         for p in placed
         if p.explained >= 0.5 and p.uncertain > _UNCERTAIN * min(float(p.time[-1]), float(run.time[-1] - run.time[0]))
     ]
+    doubts += [f"{p.log.source}: {p.better}" for p in placed if p.better]
     if (logs[0].sensor is not None or single) and card.tare is not None and card.tare.run:
         simulated = simulated - _tare_of_run(run, simulated, placed, warnings)
     grid = _grid(run, placed, rate, run_rate)
@@ -157,10 +160,13 @@ def _compare(run: RunSeries, logs: Sequence[Log]) -> Comparison:
     if good.sum() < LEAST_SAMPLES:
         raise InputError(f"the logs have {int(good.sum())} common samples on the grid; at least {LEAST_SAMPLES} are needed.")
     axes = {c.name: agreement(on_grid[good, k], measured[good, k]) for k, c in enumerate(channels)}
-    hints = _unit_hints(channels, axes)
-    warnings += hints
-    if logs[0].sensor is not None and not hints:  # a wrong sign or unit makes a constant misfit too
-        warnings += _offset_hints(run, channels, on_grid[good] - measured[good])
+    unlike = _unit_hints(channels, axes)
+    constant = _offset_hints(run, channels, on_grid[good] - measured[good]) if logs[0].sensor is not None and not unlike else []
+    doubts += [*unlike.values(), *constant]
+    if not constant:
+        own = [(k, c) for k, c in enumerate(channels) if c.kind != "position" or c.alone]
+        hints = [constant_hint(c, on_grid[good, k], measured[good, k], axes[c.name]) for k, c in own if c.name not in unlike]
+        doubts += [text for text in hints if text]
     groups = {g: [k for k, c in enumerate(channels) if c.group == g] for g in dict.fromkeys(c.group for c in channels)}
     return Comparison(
         run=run.name,
@@ -174,7 +180,8 @@ def _compare(run: RunSeries, logs: Sequence[Log]) -> Comparison:
         vectors={g: vector_rmse(on_grid[good][:, own], measured[good][:, own]) for g, own in groups.items()},
         rate=rate,
         cutoff=cutoff,
-        warnings=tuple(dict.fromkeys(warnings)),
+        warnings=tuple(dict.fromkeys([*warnings, *doubts])),
+        doubts=tuple(dict.fromkeys(doubts)),
     )
 
 
@@ -260,7 +267,8 @@ def _trial(placed: _Placed, grid: np.ndarray, simulated: np.ndarray, rate: float
     axes = {c.name: agreement(simulated[covered, k], values[covered, k]) for k, c in enumerate(channels)}
     reach, lags = len(simulated) // 10, {}
     for k, c in enumerate(channels):
-        lag = find_lag(simulated[:, [k]], values[:, [k]], np.ones(1), least=-reach, greatest=reach, near=0)
+        own = values[:, [k]] * (-1.0 if axes[c.name].correlation <= -_ALIKE else 1.0)
+        lag = find_lag(simulated[:, [k]], own, np.ones(1), least=-reach, greatest=reach, near=0)
         lags[c.name] = 0.0 - lag.samples / rate if lag is not None and abs(lag.samples) < reach else math.nan
     return Trial(log.source, placed.offset, placed.explained, values, axes, lags)
 
@@ -303,23 +311,23 @@ def _offset_hints(run: RunSeries, channels: Sequence[Channel], error: np.ndarray
         cause = f"the weight of {mass:.3g} kg" + (f": {' or '.join(near)} weighs that" if near else "")
         cause += "; take it off by tare or gravity of the card, or by the tool of a reading"
     return [
-        f"{CONSTANT} {size:.3g} N makes {100 * part:.0f} % of the misfit of the force: {cause}. What is fitted to it is not "
+        f"a constant {size:.3g} N makes {100 * part:.0f} % of the misfit of the force: {cause}. What is fitted to it is not "
         "to be believed"
     ]
 
 
-def _unit_hints(channels: Sequence[Channel], axes: Mapping[str, Agreement]) -> list[str]:
-    """Say where run and log lie on a line whose slope suggests a wrong unit or sign."""
-    out = []
+def _unit_hints(channels: Sequence[Channel], axes: Mapping[str, Agreement]) -> dict[str, str]:
+    """Say by channel where run and log lie on a line whose slope suggests a wrong unit or sign."""
+    out = {}
     for c in channels:
         a = axes[c.name]
-        if a.correlation <= -0.9:
+        if a.correlation <= -_ALIKE:
             asked = (
                 "is its sign right ('-' before its column in the card turns it)?"
                 if c.alone
                 else "is frame.sign of the card right?"
             )
-            out.append(f"{c.name} of the log is {a.gain:.3g} times that of the run: {asked}")
-        elif a.correlation >= 0.9 and not 0.1 < a.gain < 10.0:
-            out.append(f"{c.name} of the log is {a.gain:.3g} times that of the run: is its unit right?")
+            out[c.name] = f"{c.name} of the log is {a.gain:.3g} times that of the run: {asked}"
+        elif a.correlation >= _ALIKE and not 0.1 < a.gain < 10.0:
+            out[c.name] = f"{c.name} of the log is {a.gain:.3g} times that of the run: is its unit right?"
     return out
