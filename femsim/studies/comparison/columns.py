@@ -97,17 +97,27 @@ def _markers_of_card(table: Table, card: Card) -> list[Column]:
 
 
 def _columns_of_card(table: Table, card: Card) -> list[Column]:
-    out: dict[str, Column] = {}
+    out: list[Column] = []
     for own, there in card.columns.items():
         name, kind = single_column(own)
-        if name in out:
-            raise InputError(
-                f"the card maps two columns {name!r} of different units; compare one at a time, each by its own card."
-            )
         turned = there.startswith("-") and there not in (*table.titles, *table.columns)
         column = _known(table, there[1:] if turned else there, own)
-        out[name] = Column(name, name, kind, column, -1.0 if turned else 1.0)
-    return list(out.values())
+        out.append(Column(name, name, kind, column, -1.0 if turned else 1.0))
+    check_different([column.channel for column in out])
+    return out
+
+
+def check_different(names: Sequence[str]) -> None:
+    """Refuse two columns of a run whose names without units are one.
+
+    Raises
+    ------
+    InputError
+        Names it.
+    """
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise InputError(f"the card maps two columns {twice!r} of different units; compare one at a time, each by its own card.")
 
 
 def single_column(own: str) -> tuple[str, str]:

@@ -86,8 +86,8 @@ def read_log(
     ----------
     path : path
         .csv, .txt, .tsv or .dat: a text table with ``,``, ``;``, tabs or spaces, decimal point or comma, any preamble. .c3d:
-        markers. .mcap, .bag or the folder of a rosbag2: geometry_msgs/WrenchStamped. The last two need ``pip install
-        "femsim[logs]"``.
+        markers. .mcap, .bag or the folder of a rosbag2: geometry_msgs/WrenchStamped, or sensor_msgs/JointState where the card
+        maps columns. The last two need ``pip install "femsim[logs]"``.
     card : Card, mapping or path, optional
         What the file does not say; without one, columns are recognised by their names: Fx, Force X (N), left_fx_N, Time (ms) ...
     sensors : sequence of str, or mapping of str to str
@@ -120,10 +120,10 @@ def read_log(
         if markers and name not in markers:
             raise InputError(f"the card maps marker {name!r}, which the run does not have{did_you_mean(name, markers)}")
     suffix, text = path.suffix.lower(), path.is_file() and (path.suffix.lower() in _TABLES or not path.suffix)
-    if card.columns and not text:
+    if card.columns and suffix == ".c3d":
         raise InputError(
-            f"the card maps columns, which text tables ({', '.join(_TABLES)}) have, but the log is {path}; write its signals to "
-            "one, a column each, or leave [columns] out."
+            f"the card maps columns, which text tables ({', '.join(_TABLES)}) and ROS bags of joints have, but the log is {path}"
+            "; write its signals to a table, a column each, or leave [columns] out."
         )
     if suffix == ".c3d":
         recording = read_c3d(path, card, markers)
