@@ -10,6 +10,7 @@ import time as clock
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -290,6 +291,28 @@ def test_a_wrong_sign_does_not_move_a_swing_by_half_a_period(tmp_path: Path, nam
     assert [text for text in result.warnings if "sign" in text] == list(result.warnings) and len(result.warnings) == (sign < 0)
     late = fs.compare(run, tmp_path / "log.csv", {"time": {"offset": 0.38}})
     assert late.trials[0].lags["fx"] == pytest.approx(-0.02, abs=2e-3)  # also of the turned one
+
+
+@pytest.mark.parametrize(
+    ("card", "words"),
+    [
+        ({"rate": 1e9}, "rate is 1e+09 Hz, but run and log have 1 s in common at most; allowed is what gives 10 to 5000000"),
+        ({"rate": 1e-300}, "rate is 1e-300 Hz, but run and log have 1 s in common"),
+        ({"filter": {"cutoff": 1e-300}}, "less than one wave of it; it must be above 1 Hz"),
+        ({"time": {"offset": 1e300}}, "run and logs share 0 samples at 100 Hz"),
+        ({"time": {"max_lag": 1e300}}, ""),
+    ],
+)
+def test_numbers_of_a_card_beyond_all_bounds_are_refused(tmp_path: Path, card: dict[str, Any], words: str) -> None:
+    """The fuzzer found that they ended in an OverflowError, and a rate by far too high would have taken all memory."""
+    time = np.arange(1, 401) * 0.01
+    run, own = pulled(time, fx=SWINGS["grows"](time)), np.arange(0.0, 1.0001, 0.01)
+    log = write_csv(tmp_path / "log.csv", own, SWINGS["grows"](own)[:, None], "time,Fx")
+    if words:
+        with pytest.raises(fs.InputError, match=re.escape(words)):
+            fs.compare(run, log, card)
+    else:
+        assert fs.compare(run, log, card).trials[0].offset == pytest.approx(0.0, abs=0.011)
 
 
 def test_another_gain_that_fits_better_elsewhere_is_said(tmp_path: Path) -> None:

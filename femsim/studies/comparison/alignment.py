@@ -14,6 +14,7 @@ from femsim.studies.comparison.log import Log
 from femsim.studies.comparison.resampling import fill_gaps, gap_mask, resample
 
 _MOST_ALIGNED = 200_000  # samples in the search for the lag
+_FARTHEST = 1e15  # s; beyond any overlap
 #: Records that differ by less than this part of their variation are the same, and need no fraction of a sample.
 SAME = 1e-9
 #: Units that clocks without a unit often have, s; and how many times as long as a run a log may be.
@@ -88,8 +89,8 @@ def find_offset(
     second = resample(time, values, np.minimum(log_grid, time[-1]))
     second[~covered] = np.nan
     weights = variation_weights(second, [c.group for c in log.channels])
-    reach = card.time.max_lag or math.inf
-    bounds = [(sign * reach - run_time[0]) * rate if math.isfinite(reach) else sign * 2**40 for sign in (-1.0, 1.0)]
+    reach = min(card.time.max_lag or math.inf, _FARTHEST)
+    bounds = [(sign * reach - run_time[0]) * rate for sign in (-1.0, 1.0)]
     lag = find_lag(
         resample(run_time, simulated, np.minimum(run_grid, run_time[-1])), second, weights, least=math.floor(bounds[0]),
         greatest=math.ceil(bounds[1]),

@@ -24,6 +24,8 @@ from femsim.studies.comparison.words import constant_hint
 
 #: A lag is uncertain where others fit alike that lie further apart than this part of the shorter record.
 _UNCERTAIN = 0.05
+#: Samples of a grid that a card may ask for.
+_MOST_SAMPLES = 5_000_000
 #: A constant part of the misfit is spoken of from this part of its square on, where it is so many times what is left, and from so
 #: many N on.
 _MOST, _NOTICED, _LEAST_FORCE = 0.8, 0.5, 1e-3
@@ -134,6 +136,7 @@ def _compare(run: RunSeries, logs: Sequence[Log]) -> Comparison:
     run_rate = (len(run.time) - 1) / float(run.time[-1] - run.time[0])
     rates = [run_rate, *(log.rate for log in logs)]
     rate = card.rate or min(rates)
+    _check_rate(card, run, logs)
     cutoff = _cutoff(card, rate, rates)
     simulated = _filtered(raw, run_rate, cutoff, card)
     placed = [_place(run, simulated, run_rate, log, cutoff) for log in logs]
@@ -207,6 +210,21 @@ def _marker_values(log: Log, start: np.ndarray, warnings: list[str]) -> Log:
     return replace(log, values=moved.reshape(len(log.values), -1))
 
 
+def _check_rate(card: Card, run: RunSeries, logs: Sequence[Log]) -> None:
+    """Refuse a grid of too few or too many samples, and a filter that leaves less than a wave of a record."""
+    lasts = min(float(run.time[-1] - run.time[0]), *(float(log.time[-1]) for log in logs))
+    if card.rate is not None and not LEAST_SAMPLES - 1 <= lasts * card.rate <= _MOST_SAMPLES:
+        raise InputError(
+            f"rate is {card.rate:g} Hz, but run and log have {lasts:.4g} s in common at most; allowed is what gives "
+            f"{LEAST_SAMPLES} to {_MOST_SAMPLES} samples. Leave it out for the lower rate of both."
+        )
+    if card.filter is not None and card.filter.cutoff * lasts < 1.0:
+        raise InputError(
+            f"filter.cutoff is {card.filter.cutoff:g} Hz, but run and log have {lasts:.4g} s in common at most, less than one "
+            f"wave of it; it must be above {1.0 / lasts:.3g} Hz."
+        )
+
+
 def _cutoff(card: Card, rate: float, rates: Sequence[float]) -> float | None:
     """Cut-off of the card; else, where a signal has more than twice the rate of the grid, what the grid can show."""
     slowest = min(rates)
@@ -239,7 +257,7 @@ def _grid(run: RunSeries, placed: Sequence[_Placed], rate: float, run_rate: floa
     if abs(rate / run_rate - 1.0) < 1e-6:
         grid = run.time[(run.time >= start - 1e-9) & (run.time <= end + 1e-9)]
     else:
-        grid = np.arange(start, end + 1e-9, 1.0 / rate)
+        grid = np.arange(start, end + 1e-9, 1.0 / rate) if end > start else np.zeros(0)
     if len(grid) < LEAST_SAMPLES:
         spans = ", ".join(f"{p.log.source} {p.offset:.4g} to {p.offset + p.log.time[-1]:.4g} s" for p in placed)
         raise InputError(
