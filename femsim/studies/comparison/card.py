@@ -46,6 +46,12 @@ class TimeCard(_Section):
             raise ValueError(f"{value!r} is unknown{did_you_mean(value, TIME_UNITS)}")
         return value
 
+    @model_validator(mode="after")
+    def _one_clock(self) -> TimeCard:
+        if self.column is not None and self.rate is not None:
+            raise ValueError(f"has column {self.column!r} and rate {self.rate:g}; keep one: with a rate, no stamps are read")
+        return self
+
 
 class UnitsCard(_Section):
     """Table ``[units]``: a name, or the SI value of one unit of the log (1e-6 for counts of a micronewton)."""

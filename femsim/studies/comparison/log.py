@@ -31,6 +31,8 @@ _LARGE = {
 _LARGEST, _LATEST = 1e15, 1e12
 #: Even samples that a log with gaps may be spread over.
 _MOST_SAMPLES = 20_000_000
+#: Part of the stamps that repeat, from which on their clock may be one that is rounded, not one with a row twice.
+_ROUNDED = 0.05
 #: Samples that a comparison needs.
 LEAST_SAMPLES = 10
 
@@ -169,8 +171,7 @@ def _in_order(source: str, recording: Recording, *, repair: bool) -> Recording:
         at = int(where[0])
         raise InputError(
             f"the time stamps of {source} {kind} at {len(where)} places, first from sample {at + 1} to {at + 2} "
-            f"({time[at]:.15g} s, then {time[at + 1]:.15g} s); correct them, give time.rate where samples are even, or set "
-            "time.repair = true in the card to sort them and keep the first of equal ones."
+            f"({time[at]:.15g} s, then {time[at + 1]:.15g} s); {_remedy(time)}."
         )
     if len(backwards) or len(repeats):
         before = len(time)
@@ -189,6 +190,23 @@ def _in_order(source: str, recording: Recording, *, repair: bool) -> Recording:
             "time stamps, or set time.rate in the card."
         )
     return replace(recording, time=time, values=values, warnings=tuple(warnings))
+
+
+def _remedy(time: np.ndarray) -> str:
+    """Say what to do with stamps that repeat or run backwards; of even samples by a rounded clock, at which rate they are."""
+    steps, rows = np.diff(time), np.arange(len(time))
+    tick = float(steps[steps > 0].min(initial=np.inf))
+    if np.isfinite(tick) and (steps >= 0).all() and np.mean(steps == 0) >= _ROUNDED:
+        slope, start = np.polyfit(rows, time - time[0], 1)
+        if slope > 0 and np.abs(time - time[0] - start - slope * rows).max() <= tick:
+            return (
+                f"they are those of even samples whose clock is rounded to {tick:.3g} s: set time.rate = {1.0 / slope:.5g} in the "
+                "card (or what the logger was set to), without time.column"
+            )
+    return (
+        "correct them, give time.rate where samples are even, or set time.repair = true in the card to sort them and keep the "
+        "first of equal ones"
+    )
 
 
 def _check_size(source: str, recording: Recording, card: Card) -> None:
