@@ -200,8 +200,8 @@ def _remedy(time: np.ndarray) -> str:
         slope, start = np.polyfit(rows, time - time[0], 1)
         if slope > 0 and np.abs(time - time[0] - start - slope * rows).max() <= tick:
             return (
-                f"they are those of even samples whose clock is rounded to {tick:.3g} s: set time.rate = {1.0 / slope:.5g} in the "
-                "card (or what the logger was set to), without time.column"
+                f"they are those of even samples whose clock is rounded to {tick:.3g} s: set time.rate = {1.0 / slope:.5g} in "
+                "the card (or what the logger was set to), without time.column"
             )
     return (
         "correct them, give time.rate where samples are even, or set time.repair = true in the card to sort them and keep the "
