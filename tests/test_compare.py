@@ -691,3 +691,12 @@ def test_one_command_draws_two_runs_and_a_log_for_a_paper(
     assert status == 2 and "--log" in err
     status, _, err = call("plot", str(run), "--size", "wide")
     assert status == 2 and "85x60" in err
+
+
+def test_a_tare_where_the_force_changes_takes_the_same_from_both(tmp_path: Path) -> None:
+    """The mean of 26 rows of the run was not that of 63 samples of the log: a constant came of it."""
+    time = np.arange(1, 401) * 0.01
+    run, own = pulled(time, fx=SWINGS["grows"](time)), np.arange(0.2, 3.8, 0.004)
+    log = write_csv(tmp_path / "log.csv", own - 0.2, SWINGS["grows"](own)[:, None] + 3.0, "time,Fx")
+    result = fs.compare(run, log, {"tare": {"start": 1.0, "end": 1.25}})
+    assert abs(result.axes["fx"].bias) < 2e-3 and result.warnings == ()

@@ -292,20 +292,25 @@ def _trial(placed: _Placed, grid: np.ndarray, simulated: np.ndarray, rate: float
 
 
 def _tare_of_run(run: RunSeries, simulated: np.ndarray, placed: Sequence[_Placed], warnings: list[str]) -> np.ndarray:
-    """Mean of the run in the tare windows of the logs, (k,); where the run has not begun then, its first row."""
+    """Mean of the run in the tare windows of the logs, (k,); where the run has not begun then, its first row.
+
+    It is taken at the samples of the log: a mean of other samples differs where the signal changes in the window.
+    """
     means = []
     for p in placed:
         tare = p.log.card.tare
         assert tare is not None
         start, end = p.offset + tare.start, p.offset + tare.end
-        inside = (run.time >= start - 1e-9) & (run.time <= end + 1e-9)
-        if not inside.any():
-            inside[np.argmin(np.abs(run.time - 0.5 * (start + end)))] = True
+        there = (p.log.time >= tare.start) & (p.log.time <= tare.end) & np.isfinite(p.log.values).all(axis=1)
+        times = p.offset + p.log.time[there]
+        times = times[(times >= run.time[0] - 1e-9) & (times <= run.time[-1] + 1e-9)]
+        if not len(times):
+            times = run.time[[np.argmin(np.abs(run.time - 0.5 * (start + end)))]]
             warnings.append(
                 f"{p.log.source}: the tare window is from {start:.4g} to {end:.4g} s of the run, which has "
                 f"{run.time[0]:.4g} to {run.time[-1]:.4g} s; the run is tared by its nearest row"
             )
-        means.append(simulated[inside].mean(axis=0))
+        means.append(resample(run.time, simulated, np.clip(times, run.time[0], run.time[-1])).mean(axis=0))
     return np.asarray(np.mean(means, axis=0))
 
 
