@@ -700,3 +700,15 @@ def test_a_tare_where_the_force_changes_takes_the_same_from_both(tmp_path: Path)
     log = write_csv(tmp_path / "log.csv", own - 0.2, SWINGS["grows"](own)[:, None] + 3.0, "time,Fx")
     result = fs.compare(run, log, {"tare": {"start": 1.0, "end": 1.25}})
     assert abs(result.axes["fx"].bias) < 2e-3 and result.warnings == ()
+
+
+def test_rounding_errors_of_a_torque_do_not_take_part_in_the_lag(tmp_path: Path) -> None:
+    """A run beside another run: they shared half of their variation only, as torques of 1e-13 N m counted as the force does."""
+    time = np.arange(1, 401) * 0.01
+    noise = np.random.default_rng(6).normal(0.0, 1e-13, (6, 400))
+    force = SWINGS["grows"](time)
+    run = pulled(time, fz=force, fx=noise[0], tx=noise[1], ty=noise[2])
+    log = write_csv(tmp_path / "log.csv", time, np.column_stack([noise[3], force, noise[4], noise[5]]), "time,Fx,Fz,Tx,Ty")
+    result = fs.compare(run, log)
+    assert result.trials[0].explained > 0.999 and result.trials[0].offset == pytest.approx(0.01, abs=1e-4)
+    assert result.warnings == ()

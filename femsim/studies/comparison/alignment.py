@@ -15,6 +15,8 @@ from femsim.studies.comparison.resampling import fill_gaps, gap_mask, resample
 
 _MOST_ALIGNED = 200_000  # samples in the search for the lag
 _FARTHEST = 1e15  # s; beyond any overlap
+#: A torque that varies by less than this part of a force (N m by N), or a force by less than this part of a torque, is none.
+_ROUNDING = 1e-9
 #: Records that differ by less than this part of their variation are the same, and need no fraction of a sample.
 SAME = 1e-9
 #: Units that clocks without a unit often have, s; and how many times as long as a run a log may be.
@@ -308,10 +310,12 @@ def variation_weights(values: np.ndarray, groups: Sequence[str]) -> np.ndarray:
     filled = fill_gaps(values)
     variance = filled.var(axis=0)
     variance[variance <= 1e-24 * np.maximum((filled**2).mean(axis=0), 1e-300)] = 0.0
+    wrench = all(group in ("force", "torque") for group in groups)
+    largest = float(variance.max(initial=0.0)) if wrench else 0.0  # of a run as a log, torques may be rounding errors alone
     out = np.zeros(len(groups))
     for group in dict.fromkeys(groups):
         own = np.array([g == group for g in groups])
         total = float(variance[own].sum())
-        if total > 0:
+        if total > _ROUNDING**2 * largest:
             out[own] = variance[own] / total
     return out / out.sum() if out.sum() > 0 else out
