@@ -712,3 +712,30 @@ def test_rounding_errors_of_a_torque_do_not_take_part_in_the_lag(tmp_path: Path)
     result = fs.compare(run, log)
     assert result.trials[0].explained > 0.999 and result.trials[0].offset == pytest.approx(0.01, abs=1e-4)
     assert result.warnings == ()
+
+
+def test_what_counts_silently_of_markers_is_said(tmp_path: Path) -> None:
+    """Displacements from a moment when the run has moved, a tare that positions do not use, zeros where a marker was hidden."""
+    time, own = np.arange(1, 301) * 0.01, np.arange(0.3, 2.7, 0.004)
+
+    def way(t: np.ndarray) -> np.ndarray:
+        return np.column_stack([0.03 * np.sin(3.0 * t) * t, 0.006 * t**2, 0.2 + 0.02 * np.cos(5.0 * t)])
+
+    run = make_run_series(
+        "way", {"time_s": time, **{f"m_{axis}_m": column for axis, column in zip("xyz", way(time).T, strict=True)}}, (0, 0, -9.81)
+    )
+    values, header = way(own), "time,m_x,m_y,m_z"
+
+    def warned(values: np.ndarray, card: dict[str, Any]) -> tuple[str, ...]:
+        return fs.compare(run, write_csv(tmp_path / "log.csv", own - own[0], values, header), card).warnings
+
+    assert warned(values, {}) == ()  # m_x is a torque too, but not one that is left out
+    (text,) = warned(values + 0.1, {"marker_values": "displacement"})
+    assert "its markers count from 0.3 s of the run, when they are up to 18.6 mm from the run's first row" in text
+    assert warned(values - values[0] + way(time[:1])[0], {"marker_values": "displacement", "time": {"offset": 0.01}}) == ()
+    (text,) = warned(values, {"tare": {"end": 0.1}})
+    assert text.startswith("the tare of the card is not used, since marker_values is 'position'")
+    hidden = np.where((np.arange(len(own)) // 50 == 3)[:, None], 0.0, values)
+    (text, *_) = warned(hidden, {"time": {"offset": 0.3}})
+    assert "marker m jumps to 0, 0, 0 exactly, in 50 of 601 samples" in text
+    assert "is frame.rotation of the card right" in warned(values * [1, -1, 1], {"time": {"offset": 0.3}})[0]

@@ -76,7 +76,9 @@ def choose_columns(
         note = f"columns {found} look like markers and are not used beside a force; to compare them, name them under markers"
         return axes, sensor, (f"{note} in a card",) if by_name else ()
     if by_name:
-        found = ", ".join(c for c in table.columns if any(squeezed(c) in _names_of(axis, _PREFIXES) for axis in WRENCH_AXES))
+        used = {column.name for column in by_name}
+        others = [c for c in table.columns if c not in used]
+        found = ", ".join(c for c in others if any(squeezed(c) in _names_of(axis, _PREFIXES) for axis in WRENCH_AXES))
         note = f"columns {found} look like a force or torque and are not used beside markers; to compare them, give the sensor"
         return by_name, None, (f"{note} (--sensor, or sensor in a card)",) if found else ()
     raise InputError(

@@ -24,6 +24,8 @@ from femsim.studies.comparison.words import constant_hint
 
 #: A lag is uncertain where others fit alike that lie further apart than this part of the shorter record.
 _UNCERTAIN = 0.05
+#: Part of the range of markers that the run may have moved when those of a log count as at rest.
+_MOVED = 0.05
 #: Samples of a grid that a card may ask for.
 _MOST_SAMPLES = 5_000_000
 #: A constant part of the misfit is spoken of from this part of its square on, where it is so many times what is left, and from so
@@ -153,6 +155,8 @@ def _compare(run: RunSeries, logs: Sequence[Log]) -> Comparison:
         if p.explained >= 0.5 and p.uncertain > _UNCERTAIN * min(float(p.time[-1]), float(run.time[-1] - run.time[0]))
     ]
     doubts += [f"{p.log.source}: {p.better}" for p in placed if p.better]
+    if card.marker_values != "position":
+        doubts += [text for p in placed if (text := _moved_by_then(run, raw, p))]
     if (logs[0].sensor is not None or single) and card.tare is not None and card.tare.run:
         simulated = simulated - _tare_of_run(run, simulated, placed, warnings)
     grid = _grid(run, placed, rate, run_rate)
@@ -192,6 +196,8 @@ def _marker_values(log: Log, start: np.ndarray, warnings: list[str]) -> Log:
     """Markers of a log as the card asks for them: positions, displacements, or positions fitted to the run's first row."""
     card = log.card
     if card.marker_values == "position":
+        if card.tare is not None and not log.channels[0].alone:
+            warnings.append("the tare of the card is not used, since marker_values is 'position'; 'displacement' counts from it")
         return log
     reference = tare_mean(log.source, log.time, log.values, card.tare)
     if card.marker_values == "displacement":
@@ -223,6 +229,25 @@ def _check_rate(card: Card, run: RunSeries, logs: Sequence[Log]) -> None:
             f"filter.cutoff is {card.filter.cutoff:g} Hz, but run and log have {lasts:.4g} s in common at most, less than one "
             f"wave of it; it must be above {1.0 / lasts:.3g} Hz."
         )
+
+
+def _moved_by_then(run: RunSeries, raw: np.ndarray, placed: _Placed) -> str:
+    """Say that the run has moved by when a log's markers count from, whereas its own count from its first row; "" for no."""
+    log, tare = placed.log, placed.log.card.tare
+    there = np.isfinite(log.values).all(axis=1)
+    if tare is not None:
+        there &= (log.time >= tare.start) & (log.time <= tare.end)
+    times = placed.offset + (log.time[there] if tare is not None else log.time[there][:1])
+    times = times[(times >= run.time[0]) & (times <= run.time[-1])]
+    if not len(times):
+        return ""
+    moved = np.abs(resample(run.time, raw, times).mean(axis=0) - raw[0])
+    if moved.max() <= _MOVED * float(np.ptp(raw, axis=0).max()):
+        return ""
+    return (
+        f"{log.source}: its markers count from {times[0]:.4g} s of the run, when they are up to {1e3 * moved.max():.3g} mm from "
+        "the run's first row, from which those of the run count; start the log, or a tare window, where the run rests"
+    )
 
 
 def _cutoff(card: Card, rate: float, rates: Sequence[float]) -> float | None:
@@ -345,11 +370,9 @@ def _unit_hints(channels: Sequence[Channel], axes: Mapping[str, Agreement]) -> d
     for c in channels:
         a = axes[c.name]
         if a.correlation <= -_ALIKE:
-            asked = (
-                "is its sign right ('-' before its column in the card turns it)?"
-                if c.alone
-                else "is frame.sign of the card right?"
-            )
+            asked = "is frame.sign of the card right?" if c.kind != "position" else "is frame.rotation of the card right?"
+            if c.alone:
+                asked = "is its sign right ('-' before its column in the card turns it)?"
             out[c.name] = f"{c.name} of the log is {a.gain:.3g} times that of the run: {asked}"
         elif a.correlation >= _ALIKE and not 0.1 < a.gain < 10.0:
             out[c.name] = f"{c.name} of the log is {a.gain:.3g} times that of the run: is its unit right?"

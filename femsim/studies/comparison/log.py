@@ -33,6 +33,8 @@ _LARGEST, _LATEST = 1e15, 1e12
 _MOST_SAMPLES = 20_000_000
 #: Part of the stamps that repeat, from which on their clock may be one that is rounded, not one with a row twice.
 _ROUNDED = 0.05
+#: A marker that is lost jumps by so many of its usual steps.
+_JUMP = 10.0
 #: Samples that a comparison needs.
 LEAST_SAMPLES = 10
 
@@ -140,6 +142,7 @@ def read_log(
         )
     recording = _in_order(str(path), recording, repair=card.time.repair)
     _check_size(str(path), recording, card)
+    recording = replace(recording, warnings=(*recording.warnings, *_unseen(recording)))
     pull, warnings = np.zeros(3), recording.warnings
     if card.gravity is not None:
         kind = kinds.get(recording.sensor or "", next(iter(kinds.values())) if len(kinds) == 1 else "")
@@ -229,6 +232,23 @@ def _check_size(source: str, recording: Recording, card: Card) -> None:
                 f"units.{'length' if channel.kind == 'position' else channel.kind} in the card (a name, or the SI value of one "
                 "unit), or accept_large = true where it is."
             )
+
+
+def _unseen(recording: Recording) -> list[str]:
+    """Say which markers jump to 0, 0, 0 exactly, as some systems write where they do not see them."""
+    out = []
+    for marker in dict.fromkeys(c.group for c in recording.channels if c.kind == "position" and not c.alone):
+        values = recording.values[:, [k for k, c in enumerate(recording.channels) if c.group == marker]]
+        zero = (values == 0.0).all(axis=1)
+        steps = np.linalg.norm(np.diff(values, axis=0), axis=1)
+        at_edge = zero[1:] != zero[:-1]
+        usual, jumps = steps[~zero[1:] & ~zero[:-1] & np.isfinite(steps)], steps[at_edge & np.isfinite(steps)]
+        if len(jumps) and len(usual) and jumps.min() > _JUMP * np.median(usual):
+            out.append(
+                f"marker {marker} jumps to 0, 0, 0 exactly, in {int(zero.sum())} of {len(zero)} samples, as where it was not "
+                "seen; empty these cells, since they count as measured"
+            )
+    return out
 
 
 def _to_world(source: str, recording: Recording, card: Card, pull: np.ndarray) -> np.ndarray:
