@@ -12,6 +12,11 @@ import numpy as np
 from foreign.child import Refused
 
 _WRENCH = ("geometry_msgs/msg/WrenchStamped", "geometry_msgs/WrenchStamped")
+_JOINTS = ("sensor_msgs/msg/JointState", "sensor_msgs/JointState")
+#: What a message says of each joint, in the order of the numbers that are read.
+JOINT_FIELDS = ("position", "velocity", "effort")
+#: Names of joints of one topic, above which it is none of a robot.
+_MOST_JOINTS = 10_000
 _POSES = tuple(
     f"{package}/{middle}{name}"
     for package, name in (("geometry_msgs", "PoseStamped"), ("geometry_msgs", "TransformStamped"), ("nav_msgs", "Odometry"))
@@ -83,6 +88,47 @@ def read_bag(path: str, topic: str | None) -> dict[str, Any]:
         "nanoseconds": np.array(stamps, dtype=np.int64),
         "wrenches": np.array(values, dtype=np.float64).reshape(-1, 6),
         "frames": sorted(frames),
+    }
+
+
+def read_joints(path: str, topic: str | None, joints: list[str]) -> dict[str, Any]:
+    """Read joint states of a topic.
+
+    A message may name its joints in any order, or some of them only, where a robot and its gripper share a topic; those without
+    any of the joints that are asked for are left out.
+
+    Returns
+    -------
+    dict
+        ``topics``: all that have some. Where the topic is one of them, or the only one for None: ``nanoseconds`` (n,) as they
+        arrived, ``states`` (n, k, 3), position, velocity and effort of the joints that are asked for, NaN where a message has
+        none, and ``joints``, all that messages name.
+    """
+    topics, rows = _messages(path, topic, _JOINTS)
+    if rows is None:
+        return {"topics": topics}
+    stamps, values, seen = [], [], dict.fromkeys([""])
+    for number, message in enumerate(rows, 1):
+        names = [str(name) for name in message.name]
+        parts = [np.asarray(getattr(message, name), dtype=np.float64).reshape(-1) for name in JOINT_FIELDS]
+        if len(set(names)) < len(names) or any(len(part) not in (0, len(names)) for part in parts):
+            raise Refused(f"message {number} names a joint twice, or has other numbers than joints")
+        seen |= dict.fromkeys(names)
+        if len(seen) > _MOST_JOINTS:
+            raise Refused(f"its messages name more than {_MOST_JOINTS} joints")
+        if not any(joint in names for joint in joints):
+            continue
+        row = np.full((len(joints), len(parts)), np.nan)
+        for k, joint in enumerate(joints):
+            for f, part in enumerate(parts if joint in names else []):
+                row[k, f] = part[names.index(joint)] if len(part) else np.nan
+        stamps.append(_nanoseconds(message))
+        values.append(row)
+    return {
+        "topics": topics,
+        "nanoseconds": np.array(stamps, dtype=np.int64),
+        "states": np.array(values, dtype=np.float64).reshape(-1, len(joints), len(JOINT_FIELDS)),
+        "joints": sorted(name for name in seen if name),
     }
 
 

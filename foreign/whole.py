@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+
+#: A process that is at work adds something within this time, s; numbers of processes are used again.
+_LATELY_S = 600.0
 
 
 def temporary_name(path: str | Path) -> str:
@@ -17,6 +22,25 @@ def temporary_name(path: str | Path) -> str:
     folder, name = os.path.split(path)  # a frame has many files, and parts of a Path take 20 us
     stem, suffix = os.path.splitext(name)
     return os.path.join(folder, f".{stem}.{os.getpid()}.tmp{suffix}")
+
+
+def is_at_work(temporary: str | Path) -> bool:
+    """Whether the process that a temporary name belongs to is there still, another one than this, and wrote to it lately.
+
+    Processes of other machines are not seen.
+    """
+    name = re.fullmatch(r"\..*\.([0-9]{1,9})\.tmp(\..*)?", os.path.basename(temporary))
+    if name is None or int(name[1]) in (0, os.getpid()):
+        return False
+    try:
+        if time.time() - os.stat(temporary).st_mtime > _LATELY_S:
+            return False
+        os.kill(int(name[1]), 0)
+    except PermissionError:  # of another user
+        return True
+    except OSError:
+        return False
+    return True
 
 
 @contextmanager

@@ -39,8 +39,8 @@ QUICK, SECONDS = 0.5, 5.0
 TIMES_FILE, BYTES = 20, 200_000_000
 #: How often the kinds come.
 _WEIGHTS = {
-    "tetmesh": 4.0, "surface": 3.0, "log": 4.0, "frame": 2.0, "robot": 2.0, "path": 2.0, "hdf": 0.5, "repair": 0.2, "run": 0.5,
-    "report": 0.3, "swept": 0.2, "row": 0.3, "resume": 0.1, "bench": 0.2,
+    "tetmesh": 4.0, "surface": 3.0, "log": 4.0, "mapped": 2.0, "frame": 2.0, "robot": 2.0, "path": 2.0, "hdf": 0.5,
+    "repair": 0.2, "run": 0.5, "report": 0.3, "swept": 0.2, "row": 0.3, "resume": 0.1, "bench": 0.2,
 }  # fmt: skip
 #: Numbers that a file must not be believed.
 _WORDS = (

@@ -149,6 +149,20 @@ def _bag(path: Path) -> Path:
     return path.parent if (path.parent / "metadata.yaml").is_file() and path.suffix in (".db3", ".yaml", ".mcap") else path
 
 
+def _mapped(path: Path) -> Values:
+    """A log and the card that maps its columns, either of them changed, beside a run that has them."""
+    import femsim as fs
+    from femsim.studies.comparison.run_series import make_run_series
+
+    log = next(file for file in path.parent.iterdir() if file.stem == "log")
+    wave = np.sin(0.3 * np.arange(60.0))
+    columns = {"elbow_torque_Nm": wave, "elbow_angle_rad": 0.1 * wave, "wire_length_m": 1.0 + 0.01 * wave}
+    series = make_run_series("a", {"time_s": 0.01 * np.arange(60.0), **columns}, (0.0, 0.0, -9.81))
+    result = fs.compare(series, log, path.parent / "card.toml")
+    assert result.summary() and result.to_dict()
+    return [result.time, result.simulated, np.nan_to_num(result.measured, nan=0.0, posinf=np.inf, neginf=-np.inf)]
+
+
 def _friction(path: Path) -> Values:
     from materials import load_friction
 
@@ -249,7 +263,7 @@ def _request(path: Path) -> Values:
 #: By kind; those of the corpus of bad files are in `bad_files.open_as`.
 DOORS: dict[str, Callable[[Path], Values]] = {
     "calibration": _calibration, "steps": _steps, "json": _json, "pvd": _pvd, "frame": _frame, "hdf": _hdf,
-    "checkpoint": _checkpoint, "saved": _saved, "robot": _robot, "path": _path, "log": _log, "friction": _friction,
-    "run": _run, "report": _report, "repair": _repair, "resume": _resume, "row": _row, "swept": _swept, "request": _request,
-    "bench": _bench,
+    "checkpoint": _checkpoint, "saved": _saved, "robot": _robot, "path": _path, "log": _log, "mapped": _mapped,
+    "friction": _friction, "run": _run, "report": _report, "repair": _repair, "resume": _resume, "row": _row, "swept": _swept,
+    "request": _request, "bench": _bench,
 }  # fmt: skip

@@ -31,7 +31,7 @@ class Seed:
 def seeds(folder: Path) -> list[Seed]:
     """Make good files of every kind, and add the corpus of bad ones that are files and small."""
     out: list[Seed] = []
-    for make in (_meshes, _problems, _logs, _bags, _texts, _robots, _states, _frames, _runs, _sweeps, _benches):
+    for make in (_meshes, _problems, _logs, _mapped, _bags, _texts, _robots, _states, _frames, _runs, _sweeps, _benches):
         out += make(folder)
     for name, (kind, write) in CORPUS.items():
         path = folder / name
@@ -111,6 +111,55 @@ def _logs(folder: Path) -> list[Seed]:
         Seed("path", "poses.mcap", write_mcap_of_poses(folder / "poses.mcap", "PoseStamped", turns, rate=9.0).read_bytes())
     )
     return [*out, Seed("log", "a.c3d", c3d), Seed("log", "a.mcap", mcap), Seed("log", "a.bag", _bag())]
+
+
+def _mapped(folder: Path) -> list[Seed]:
+    """Logs and the cards that map their columns, each in a folder whose other file is good."""
+    from log_files import write_mcap_of_joints
+
+    table = "Bench 3\nUhr;effort [mNm];q [deg];cable (mm)\n"
+    for k in range(60):
+        table += f"{1000 + 10 * k};{1000 * np.sin(0.3 * k):.2f};{5.7 * np.sin(0.3 * k):.3f};{3 + 10 * np.sin(0.3 * k):.3f}\n"
+    card = """[columns]
+elbow_torque_Nm = "-effort"
+elbow_angle_rad = "q [deg]"
+wire_length_m = "cable"
+[units]
+torque = "mN m"
+[time]
+column = "Uhr"
+unit = "ms"
+max_lag = 0.2
+[tare]
+start = 0.0
+end = 0.05
+[filter]
+cutoff = 20
+"""
+    joints = """rate = 50
+window = [0.05, 0.5]
+[columns]
+elbow_torque_Nm = "-arm.pin.effort"
+elbow_angle_rad = "arm.pin.position"
+[time]
+offset = 0.01
+"""
+    states = [
+        (0.01 * k, {"arm.pin": [0.1 * np.sin(0.3 * k), 0.0, -np.sin(0.3 * k)], "arm.other": [0.0, 0.0, 1.0]}) for k in range(60)
+    ]
+    out = []
+    for name in ("mapped_table", "mapped_card", "mapped_bag", "mapped_joints"):
+        place = folder / name
+        place.mkdir()
+        bag = name in ("mapped_bag", "mapped_joints")
+        (place / "card.toml").write_text(joints if bag else card)
+        if bag:
+            write_mcap_of_joints(place / "log.mcap", states)
+        else:
+            (place / "log.csv").write_text(table.replace(".", ","))
+        changed = "card.toml" if name in ("mapped_card", "mapped_joints") else "log.mcap" if bag else "log.csv"
+        out.append(Seed("mapped", f"{name}/{changed}", (place / changed).read_bytes()))
+    return [*out, Seed("card", "columns.toml", card.encode())]
 
 
 def _bags(folder: Path) -> list[Seed]:

@@ -1,4 +1,4 @@
-"""Logs of a force sensor, of markers and of poses, written in the formats of others."""
+"""Logs of a force sensor, of markers, of poses and of joints, written in the formats of others."""
 
 from __future__ import annotations
 
@@ -113,6 +113,47 @@ def write_mcap_of_poses(path: Path, kind: str, poses: np.ndarray, rate: float, t
                 late = 10**9 * (k == 0)  # the first arrives last
                 writer.write_message(topic, schema, message, log_time=stamp + late, publish_time=stamp, sequence=k)
         writer.finish()
+    return path
+
+
+#: The time of each message, s, and by joint as many of position, velocity and effort as it has.
+JointMessages = list[tuple[float, dict[str, list[float]]]]
+
+
+def write_mcap_of_joints(path: Path, messages: JointMessages, topics: tuple[str, ...] = ("/js",)) -> Path:
+    """Write joint states."""
+    writer_module = pytest.importorskip("mcap_ros2.writer")
+    definition = "std_msgs/Header header\nstring[] name\nfloat64[] position\nfloat64[] velocity\nfloat64[] effort\n" + _HEADER
+    with open(path, "wb") as stream:
+        writer = writer_module.Writer(stream)
+        schema = writer.register_msgdef("sensor_msgs/msg/JointState", definition.rpartition("=" * 80)[0])
+        for k, (time, joints) in enumerate(messages):
+            stamp = 1_700_000_000_000_000_000 + round(time * 1e9)
+            head = {"stamp": {"sec": stamp // 10**9, "nanosec": stamp % 10**9}, "frame_id": ""}
+            message: dict[str, object] = {"header": head, "name": [*joints]}
+            for f, field in enumerate(("position", "velocity", "effort")):
+                message[field] = [own[f] for own in joints.values() if len(own) > f]
+            for topic in topics:
+                writer.write_message(topic, schema, message, log_time=stamp, publish_time=stamp, sequence=k)
+        writer.finish()
+    return path
+
+
+def write_bag_of_joints(path: Path, messages: JointMessages) -> Path:
+    """Write joint states, each with all three numbers, into a rosbag2, a folder."""
+    rosbag2 = pytest.importorskip("rosbags.rosbag2")
+    from rosbags.typesys import Stores, get_typestore
+
+    store = get_typestore(Stores.ROS2_HUMBLE)
+    types = store.types
+    header, clock, state = types["std_msgs/msg/Header"], types["builtin_interfaces/msg/Time"], types["sensor_msgs/msg/JointState"]
+    with rosbag2.Writer(path, version=9) as writer:
+        connection = writer.add_connection("/js", state.__msgtype__, typestore=store)
+        for time, joints in messages:
+            stamp = 1_700_000_000_000_000_000 + round(time * 1e9)
+            numbers = np.ascontiguousarray(np.array([*joints.values()], dtype=np.float64).T)
+            message = state(header(clock(stamp // 10**9, stamp % 10**9), ""), [*joints], *numbers)
+            writer.write(connection, stamp, store.serialize_cdr(message, state.__msgtype__))
     return path
 
 

@@ -10,6 +10,7 @@ import time as clock
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -23,7 +24,7 @@ from femsim.studies.comparison.alignment import find_lag
 from femsim.studies.comparison.readers import Channel
 from femsim.studies.comparison.resampling import gap_mask, lowpass
 from femsim.studies.comparison.run_series import RunSeries, make_run_series, read_run
-from femsim.studies.comparison.words import better_frame, sentence
+from femsim.studies.comparison.words import better_frame, constant_hint, sentence
 
 
 @pytest.fixture(scope="module")
@@ -58,8 +59,9 @@ def test_lag_gain_offset_and_sign_are_found(run: Path, tmp_path: Path, start: fl
     for name, gain, offset in (("fx", 1.08, 0.4), ("fy", 1.08, -0.3), ("fz", -1.08, -0.2)):
         assert result.axes[name].gain == pytest.approx(gain, rel=0.02), name
         assert result.axes[name].offset == pytest.approx(offset, abs=0.08), name
-    (warning,) = result.warnings
+    warning, *constants = result.warnings
     assert warning.startswith("fz of the log is -1.") and "is frame.sign of the card right?" in warning
+    assert [text.split(" % of the misfit of ")[1][:2] for text in constants] == ["fx", "fy"]
     given = fs.compare(run, tmp_path / "log.csv", {"time": {"offset": start}})
     assert given.axes["fx"].bias == pytest.approx(-(0.4 + 0.08 * given.simulated[:, 0].mean()), abs=0.02)
     assert math.isnan(given.trials[0].explained)
@@ -267,6 +269,64 @@ def test_a_swing_is_not_aligned_half_a_period_or_a_few_periods_off() -> None:
     late = np.sin(16 * np.pi * (time - 0.02))[:, None]
     climbed = find_lag(steady, late, np.ones(1), least=-50, greatest=50, near=0)
     assert climbed is not None and climbed.samples == pytest.approx(-2, abs=0.3)
+
+
+SWINGS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "grows": lambda t: t * np.sin(2.6 * np.pi * t),
+    "beats": lambda t: np.sin(0.9 * t) * np.sin(2.6 * np.pi * t),
+    "pressed and let back": lambda t: np.interp(t, [0.0, 1.0, 2.0, 3.0, 4.0], [0.0, 0.0, 1.0, 0.3, 0.3]),
+}
+
+
+@pytest.mark.parametrize("name", SWINGS)
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_a_wrong_sign_does_not_move_a_swing_by_half_a_period(tmp_path: Path, name: str, sign: float) -> None:
+    """Half a period off, a swing that grows has the right sign and nearly the right size: its lag was wrong without a word."""
+    time = np.arange(1, 401) * 0.01
+    run, own = pulled(time, fx=SWINGS[name](time)), np.arange(0.4, 3.4, 0.01)
+    values = sign * SWINGS[name](own) + np.random.default_rng(2).normal(0.0, 0.01, len(own))
+    result = fs.compare(run, write_csv(tmp_path / "log.csv", own - 0.4, values[:, None], "time,Fx"))
+    assert result.trials[0].offset == pytest.approx(0.4, abs=2e-3)
+    assert result.axes["fx"].gain == pytest.approx(sign, abs=0.02)
+    assert [text for text in result.warnings if "sign" in text] == list(result.warnings) and len(result.warnings) == (sign < 0)
+    late = fs.compare(run, tmp_path / "log.csv", {"time": {"offset": 0.38}})
+    assert late.trials[0].lags["fx"] == pytest.approx(-0.02, abs=2e-3)  # also of the turned one
+
+
+@pytest.mark.parametrize(
+    ("card", "words"),
+    [
+        ({"rate": 1e9}, "rate is 1e+09 Hz, but run and log have 1 s in common at most; allowed is what gives 10 to 5000000"),
+        ({"rate": 1e-300}, "rate is 1e-300 Hz, but run and log have 1 s in common"),
+        ({"filter": {"cutoff": 1e-300}}, "less than one wave of it; it must be above 1 Hz"),
+        ({"time": {"offset": 1e300}}, "run and logs share 0 samples at 100 Hz"),
+        ({"time": {"max_lag": 1e300}}, ""),
+    ],
+)
+def test_numbers_of_a_card_beyond_all_bounds_are_refused(tmp_path: Path, card: dict[str, Any], words: str) -> None:
+    """The fuzzer found that they ended in an OverflowError, and a rate by far too high would have taken all memory."""
+    time = np.arange(1, 401) * 0.01
+    run, own = pulled(time, fx=SWINGS["grows"](time)), np.arange(0.0, 1.0001, 0.01)
+    log = write_csv(tmp_path / "log.csv", own, SWINGS["grows"](own)[:, None], "time,Fx")
+    if words:
+        with pytest.raises(fs.InputError, match=re.escape(words)):
+            fs.compare(run, log, card)
+    else:
+        assert fs.compare(run, log, card).trials[0].offset == pytest.approx(0.0, abs=0.011)
+
+
+def test_another_gain_that_fits_better_elsewhere_is_said(tmp_path: Path) -> None:
+    time = np.arange(1, 401) * 0.01
+    run, own = pulled(time, fx=SWINGS["grows"](time)), np.arange(0.4, 3.4, 0.01)
+    result = fs.compare(run, write_csv(tmp_path / "log.csv", own - 0.4, 3.0 * SWINGS["grows"](own)[:, None], "time,Fx"))
+    assert result.trials[0].offset == pytest.approx(1.17, abs=0.01)  # a period off, where the run is stronger
+    (text,) = [text for text in result.doubts if "by a gain beyond 1/2 to 2, and from 0.4 s of the run on, it" in text]
+    assert text.endswith("100.0 instead of 95.4 % of its variation: check its sign and unit, or give time.offset in the card")
+    noise = np.random.default_rng(1).normal(0.0, 0.2, len(own))
+    for sign in (1.0, -1.0):
+        write_csv(tmp_path / "log.csv", own - 0.4, sign * SWINGS["grows"](own)[:, None] + noise[:, None], "time,Fx")
+        result = fs.compare(run, tmp_path / "log.csv")
+        assert any("turned to the opposite sign, and from 0." in text for text in result.doubts) == (sign < 0)
 
 
 def pulled(time: np.ndarray, **columns: np.ndarray) -> RunSeries:
@@ -559,6 +619,24 @@ def test_a_constant_misfit_is_said_with_its_cause(run: Path, tmp_path: Path) -> 
     assert not any(text.startswith("a constant") for text in good.warnings)
 
 
+def test_a_constant_that_a_gain_hides_is_said() -> None:
+    """A fit of a stiffness turns a zero of the force into a gain; and a gain alone, noise or another shape are no constant."""
+    fz, noise = Channel("fz", "force", "N"), np.random.default_rng(3).normal(0.0, 0.02, 400)
+    wave = 5.0 + 5.0 * np.sin(np.linspace(0.0, 9.0, 400))
+
+    def said(simulated: np.ndarray, measured: np.ndarray) -> str:
+        return constant_hint(fz, simulated, measured, agreement(simulated, measured))
+
+    assert said(wave, 0.8 * wave + 2.0 + noise).startswith("a constant 2 N and a gain of 0.8 make 100 % of the misfit of fz: a b")
+    assert said(wave, wave + 2.0 + noise).startswith("a constant 2 N makes 100 % of the misfit of fz")
+    small = 50.0 + 0.1 * wave
+    for simulated, measured in (
+        (wave, 1.3 * wave + noise), (wave, wave + 0.1 + noise), (wave, wave + noise), (wave, -wave), (wave, np.full(400, 3.0)),
+        (wave, np.roll(wave, 20) + 0.3), (small, 1.05 * small + noise), (np.full(400, 3.0), wave),
+    ):  # fmt: skip
+        assert not said(simulated, measured)
+
+
 def test_words_are_what_a_person_would_say() -> None:
     """Each kind of misfit gets its sentence, with the size that was put in."""
     fz = Channel("fz", "force", "N")
@@ -613,3 +691,51 @@ def test_one_command_draws_two_runs_and_a_log_for_a_paper(
     assert status == 2 and "--log" in err
     status, _, err = call("plot", str(run), "--size", "wide")
     assert status == 2 and "85x60" in err
+
+
+def test_a_tare_where_the_force_changes_takes_the_same_from_both(tmp_path: Path) -> None:
+    """The mean of 26 rows of the run was not that of 63 samples of the log: a constant came of it."""
+    time = np.arange(1, 401) * 0.01
+    run, own = pulled(time, fx=SWINGS["grows"](time)), np.arange(0.2, 3.8, 0.004)
+    log = write_csv(tmp_path / "log.csv", own - 0.2, SWINGS["grows"](own)[:, None] + 3.0, "time,Fx")
+    result = fs.compare(run, log, {"tare": {"start": 1.0, "end": 1.25}})
+    assert abs(result.axes["fx"].bias) < 2e-3 and result.warnings == ()
+
+
+def test_rounding_errors_of_a_torque_do_not_take_part_in_the_lag(tmp_path: Path) -> None:
+    """A run beside another run: they shared half of their variation only, as torques of 1e-13 N m counted as the force does."""
+    time = np.arange(1, 401) * 0.01
+    noise = np.random.default_rng(6).normal(0.0, 1e-13, (6, 400))
+    force = SWINGS["grows"](time)
+    run = pulled(time, fz=force, fx=noise[0], tx=noise[1], ty=noise[2])
+    log = write_csv(tmp_path / "log.csv", time, np.column_stack([noise[3], force, noise[4], noise[5]]), "time,Fx,Fz,Tx,Ty")
+    result = fs.compare(run, log)
+    assert result.trials[0].explained > 0.999 and result.trials[0].offset == pytest.approx(0.01, abs=1e-4)
+    assert result.warnings == ()
+
+
+def test_what_counts_silently_of_markers_is_said(tmp_path: Path) -> None:
+    """Displacements from a moment when the run has moved, a tare that positions do not use, zeros where a marker was hidden."""
+    time, own = np.arange(1, 301) * 0.01, np.arange(0.3, 2.7, 0.004)
+
+    def way(t: np.ndarray) -> np.ndarray:
+        return np.column_stack([0.03 * np.sin(3.0 * t) * t, 0.006 * t**2, 0.2 + 0.02 * np.cos(5.0 * t)])
+
+    run = make_run_series(
+        "way", {"time_s": time, **{f"m_{axis}_m": column for axis, column in zip("xyz", way(time).T, strict=True)}}, (0, 0, -9.81)
+    )
+    values, header = way(own), "time,m_x,m_y,m_z"
+
+    def warned(values: np.ndarray, card: dict[str, Any]) -> tuple[str, ...]:
+        return fs.compare(run, write_csv(tmp_path / "log.csv", own - own[0], values, header), card).warnings
+
+    assert warned(values, {}) == ()  # m_x is a torque too, but not one that is left out
+    (text,) = warned(values + 0.1, {"marker_values": "displacement"})
+    assert "its markers count from 0.3 s of the run, when they are up to 18.6 mm from the run's first row" in text
+    assert warned(values - values[0] + way(time[:1])[0], {"marker_values": "displacement", "time": {"offset": 0.01}}) == ()
+    (text,) = warned(values, {"tare": {"end": 0.1}})
+    assert text.startswith("the tare of the card is not used, since marker_values is 'position'")
+    hidden = np.where((np.arange(len(own)) // 50 == 3)[:, None], 0.0, values)
+    (text, *_) = warned(hidden, {"time": {"offset": 0.3}})
+    assert "marker m jumps to 0, 0, 0 exactly, in 50 of 601 samples" in text
+    assert "is frame.rotation of the card right" in warned(values * [1, -1, 1], {"time": {"offset": 0.3}})[0]

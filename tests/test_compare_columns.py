@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from driven_joint import as_logged, write_scene, write_table
+from log_files import write_bag_of_joints, write_mcap_of_joints
 
 import femsim as fs
 from femsim.base.units import COLUMN_UNITS
@@ -230,6 +231,77 @@ def test_columns_of_one_unit_share_a_row_of_three(tmp_path: Path) -> None:
     assert len({round(x) for name, (x, _) in corners.items() if rows[name] == rows["j0 torque"]}) == 3
 
 
+# ------------------------------------------------------------------------------------------------ joints of ROS bags
+
+
+FIELDS = {"torque_Nm": "-arm.pin.effort", "angle_rad": "arm.pin.position", "rate_radps": "arm.pin.velocity"}
+JOINT_CARD = {"columns": {f"elbow_{column}": there for column, there in FIELDS.items()}}
+
+
+def states(simulated: fs.Run) -> list[tuple[float, dict[str, list[float]]]]:
+    """What a robot says of the elbow, which stands first in one message and last in the next, and a gripper between them."""
+    table = simulated.table()
+    own = [as_logged(table, f"elbow_{what}", START, 500.0) for what in ("angle_rad", "rate_radps", "torque_Nm")]
+    out: list[tuple[float, dict[str, list[float]]]] = []
+    for k, (angle, rate, torque) in enumerate(zip(*own, strict=True)):
+        joints = {"arm.pin": [float(angle), float(rate), -float(torque)], "arm.other": [0.1, 0.2, 0.3]}
+        out.append((k / 500.0, dict(reversed(joints.items())) if k % 2 else joints))
+        out.append((k / 500.0 + 0.0007, {"finger": [0.01, 0.0, 5.0]}))
+    return out
+
+
+@pytest.mark.parametrize("write", [write_mcap_of_joints, write_bag_of_joints])
+def test_joint_states_of_a_bag_are_compared(simulated: fs.Run, tmp_path: Path, write: Callable[..., Path]) -> None:
+    bag = write(tmp_path / "log.mcap" if write is write_mcap_of_joints else tmp_path / "bag", states(simulated))
+    result = fs.compare(simulated, bag, JOINT_CARD)
+    assert result.trials[0].offset == pytest.approx(START, abs=5e-4) and result.warnings == ()
+    assert result.sensor is None and [c.unit for c in result.channels] == ["N m", "rad", "rad/s"]
+    assert all(axis.nrmse < 0.01 for axis in result.axes.values())
+    assert all(axis.gain == pytest.approx(1.0, abs=0.01) for axis in result.axes.values())
+    late = fs.read_log(bag, JOINT_CARD | {"time": {"rate": 250.0}})
+    assert late.time[-1] == pytest.approx((len(late.time) - 1) / 250.0) and len(late.time) == 500
+
+
+@pytest.mark.parametrize(
+    ("there", "words"),
+    [
+        ("arm.pim.effort", "has no joint 'arm.pim'; did you mean 'arm.pin'"),
+        ("finger.effort", ""),
+        ("bare.effort", "has no effort of joint 'bare'; its publisher leaves it out"),
+        ("arm.pin.position", "but position is none of a torque; allowed are columns of angle and length"),
+        ("effort", "of JointState, name JOINT.position, JOINT.velocity or JOINT.effort"),
+        ("arm.pin.torque", "of JointState, name JOINT.position, JOINT.velocity or JOINT.effort"),
+    ],
+)
+def test_joints_that_a_bag_does_not_have_are_named(tmp_path: Path, there: str, words: str) -> None:
+    messages = [(0.01 * k, {"arm.pin": [0.0, 0.0, 0.1 * k]}) for k in range(30)]
+    others = [(0.01 * k + 0.001, {"finger": [0.0, 0.0, 0.2 * k]}) for k in range(30)]
+    bare = [(0.01 * k + 0.002, {"bare": [0.1 * k]}) for k in range(30)]
+    log = write_mcap_of_joints(tmp_path / "log.mcap", [*messages, *others, *bare])
+    if words:
+        with pytest.raises(fs.InputError, match=re.escape(words)):
+            fs.read_log(log, {"columns": {"elbow_torque_Nm": there}})
+    else:
+        read = fs.read_log(log, {"columns": {"elbow_torque_Nm": there}})
+        np.testing.assert_allclose(read.values[:, 0], 0.2 * np.arange(30), atol=1e-12)
+    with pytest.raises(fs.InputError, match=r"no message with all of arm\.pin, finger; compare those of one publisher"):
+        fs.read_log(log, {"columns": {"a_torque_Nm": "arm.pin.effort", "b_torque_Nm": "finger.effort"}})
+    with pytest.raises(fs.InputError, match=r"maps two columns 'a' of different units"):
+        fs.read_log(log, {"columns": {"a_Nm": "arm.pin.effort", "a_N": "arm.pin.effort"}})
+    two = write_mcap_of_joints(tmp_path / "two.mcap", messages, ("/a", "/b"))
+    with pytest.raises(fs.InputError, match=r"has 2 topics with sensor_msgs/JointState \(/a, /b\); name one as 'topic'"):
+        fs.read_log(two, {"columns": {"a_Nm": "arm.pin.effort"}})
+    assert len(fs.read_log(two, {"topic": "/b", "columns": {"a_Nm": "arm.pin.effort"}}).time) == 30
+    with pytest.raises(fs.InputError, match="has no JointState on topic '/c'"):
+        fs.read_log(two, {"topic": "/c", "columns": {"a_Nm": "arm.pin.effort"}})
+
+
+def test_messages_that_do_not_fit_are_refused(tmp_path: Path) -> None:
+    log = write_mcap_of_joints(tmp_path / "log.mcap", [(0.01 * k, {"a": [0.0, 0.0, 0.1], "b": [0.0]}) for k in range(30)])
+    with pytest.raises(fs.InputError, match="message 1 names a joint twice, or has other numbers than joints"):
+        fs.read_log(log, {"columns": {"a_Nm": "a.effort"}})
+
+
 # ------------------------------------------------------------------------------------------------ what does not fit
 
 
@@ -285,11 +357,11 @@ def test_the_command_says_which_column_is_unknown(
     assert status == 2 and "sensor 'elbow' is asked for, but the card maps columns" in err
 
 
-def test_columns_are_of_text_tables(run: Path, tmp_path: Path) -> None:
-    path = tmp_path / "log.mcap"
+def test_columns_are_of_text_tables_and_bags(run: Path, tmp_path: Path) -> None:
+    path = tmp_path / "log.c3d"
     path.write_bytes(b"")
     with pytest.raises(
-        fs.InputError, match=r"the card maps columns, which text tables \(\.csv.*but the log is .*log\.mcap; write"
+        fs.InputError, match=r"the card maps columns, which text tables \(\.csv.*but the log is .*log\.c3d; write"
     ):
         fs.compare(run, path, {"columns": {"elbow_torque_Nm": "effort"}})
 

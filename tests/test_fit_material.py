@@ -164,11 +164,33 @@ def test_units_and_separators(tmp_path: Path) -> None:
         ("Tensile strain (%);Tensile stress (MPa)", "10;0.001\n20;0.002"),
         ("strain [mm/mm];stress [N/mm^2]", "0.1;0.001\n0.2;0.002"),
         ("x;engineering strain (mm/mm);true stress (MPa);engineering stress (N/mm2)", "0;0.1;9;0.001\n0;0.2;9;0.002\n;;;"),
+        ("time (s);strain (%);stress (kPa)", "0,1;10,0;1,0\n0,2;20,0;2,0"),
+        ("stretch\tstress (kPa)", "1,1\t1,0\n1,2\t2,0"),
     ):
         path.write_text(f"{head}\n{rows}\n", encoding="utf-8")
         test = fs.read_tensile_test(path)
         np.testing.assert_allclose(test.stretch, [1.1, 1.2])
         np.testing.assert_allclose(test.stress, [1000.0, 2000.0])
+
+
+def test_percent_without_a_sign_and_strains_called_stretches_are_refused(tmp_path: Path) -> None:
+    """A finely sampled test in % was fitted to its first percent, and a strain as a stretch gave twice the modulus."""
+    strain = np.linspace(0.0, 3.0, 3001)
+    stress = 5e4 * (1.0 + strain - (1.0 + strain) ** -2)
+    path = tmp_path / "t.csv"
+    for name, column, words in (
+        ("strain", 100.0 * strain, r"the largest stretch is 301, .* is column 'strain' in %\? Then write \(%\)"),
+        ("stretch", strain + 1e-9, r"stresses are positive at stretches from 1e-09 to 0\.9, .* is column 'stretch' a strain"),
+        ("strain", -0.3 * strain, r"stresses are positive at stretches from 0\.1 to 0\.9, .* else check its sign"),
+        ("strain", strain, ""),
+    ):
+        rows = "".join(f"{a:.9f},{b:.4f}\n" for a, b in zip(column, stress, strict=True))
+        path.write_text(f"{name},stress (Pa)\n{rows}", encoding="utf-8")
+        if words:
+            with pytest.raises(fs.InputError, match=words):
+                fs.read_tensile_test(path)
+        else:
+            assert fs.read_tensile_test(path).stretch[-1] == pytest.approx(4.0)
 
 
 def test_wrong_input(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,6 +18,7 @@ from killed_runs import cube_run, killed_after, killed_at
 from small_scene import scene_file
 
 import femsim as fs
+from femsim.run.folder import remove_halves
 from femsim.run.recorder import Recorder, TableWriter
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs processes that fork")
@@ -159,7 +162,7 @@ def test_parts_that_differ_by_a_step_are_mended(cube: Path, tmp_path: Path) -> N
     with h5py.File(folder / "frames" / "cube.vtkhdf", "r+") as file:
         file["VTKHDF/Steps"].attrs["NSteps"] = np.int64(5)
     before = fs.open_frames(folder).read(3, "cube")
-    (half := folder / ".comparison.4242.tmp").mkdir()  # of a comparison that was killed
+    (half := folder / ".comparison.99999999.tmp").mkdir()  # of a comparison that was killed
     (half / "report.html").write_text("half")
     assert fs.repair(folder) == [f"{half.name}: half a folder, removed.", "frames.vtkhdf: 3 parts of 5 frames each."]
     assert_vtk_reads(folder)
@@ -173,15 +176,30 @@ def test_parts_that_differ_by_a_step_are_mended(cube: Path, tmp_path: Path) -> N
     assert fs.open_frames(folder).parts == ["contacts", "cube"]
 
 
+def test_what_a_process_writes_just_now_stays(tmp_path: Path) -> None:
+    """A comparison of another process beside a run that is resumed lost its folder, and ended in an error."""
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as writer:
+        (half := tmp_path / f".comparison.{writer.pid}.tmp").mkdir()
+        for name in (".overlay.99999999.tmp.png", "report.html"):
+            (half / name).write_text("half")
+        (own := tmp_path / f".run.{os.getpid()}.tmp.json").touch()  # this process resumes, and so writes nothing now
+        assert remove_halves(tmp_path) == [f"{own.name}: half a file, removed."] and len(list(half.iterdir())) == 2
+        os.utime(half, (1e9, 1e9))  # the number of a process that ended long ago
+        assert f"{half.name}: half a folder, removed." in remove_halves(tmp_path) and not half.exists()
+        (half := tmp_path / f".comparison.{writer.pid}.tmp").mkdir()
+        writer.communicate(b"\n")
+    assert remove_halves(tmp_path) == [f"{half.name}: half a folder, removed."]
+
+
 def test_an_index_that_lists_missing_files_is_mended(cube: Path, tmp_path: Path) -> None:
     folder = tmp_path / "run"
     cube_run(cube, folder, 6)()
     (folder / "frames" / "cube_000006.vtu").write_bytes(b"")
     with (folder / "steps.csv").open("ab") as file:
         file.write(b"7,0.07,3")
-    (folder / ".run.1.tmp.json").touch()
+    (folder / ".run.99999999.tmp.json").touch()
     assert fs.repair(folder) == [
-        ".run.1.tmp.json: half a file, removed.",
+        ".run.99999999.tmp.json: half a file, removed.",
         "steps.csv: 1 rows that were not whole taken away.",
         "frames.pvd: 1 frames taken out whose files are missing or empty.",
     ]

@@ -236,6 +236,26 @@ def test_truncated_last_line_and_repair(tmp_path: Path) -> None:
     assert "time stamps were repaired: 2 ran backwards, 1 repeated" in log.warnings[0]
 
 
+@pytest.mark.parametrize(("rate", "rounded"), [(2000.0, np.round), (1500.0, np.floor), (1200.0, np.round)])
+def test_stamps_of_a_clock_that_is_too_coarse_are_refused_with_the_rate(rate: float, rounded: Any, tmp_path: Path) -> None:
+    """The advice was to keep the first of equal stamps, which takes half of the rows away."""
+    stamps = rounded(1e3 * np.arange(3000) / rate) + 100_000.0
+    rows = [f"{stamp:.0f},{np.sin(0.01 * k):.6f}" for k, stamp in enumerate(stamps)]
+    log = text(tmp_path / "log.csv", "time_ms,Fx", rows=rows)
+    with pytest.raises(fs.InputError, match=r"even samples whose clock is rounded to 0\.001 s: set time\.rate") as told:
+        fs.read_log(log)
+    found = re.search(r"time\.rate = ([0-9.]+)", str(told.value))
+    assert found is not None and float(found[1]) == pytest.approx(rate, rel=2e-4)
+    read = fs.read_log(log, {"time": {"rate": float(found[1])}})
+    assert len(read.time) == 3000 and read.rate == pytest.approx(rate, rel=2e-4)
+    twice = [f"{2 * k - 2 * (k > 50)},{k}" for k in range(500)]
+    for wrong in (rows[:1000] + rows[1600:], twice):  # a gap, a row twice: no even clock
+        with pytest.raises(fs.InputError, match=r"time\.repair = true in the card to sort them"):
+            fs.read_log(text(tmp_path / "log.csv", "time_ms,Fx", rows=wrong))
+    with pytest.raises(fs.InputError, match=r"time has column 'time' and rate 2000; keep one"):
+        fs.read_card({"time": {"column": "time", "rate": 2000.0}})
+
+
 def test_small_gaps_stay_nan(tmp_path: Path) -> None:
     rows = lines()
     rows[5] = ",".join([*rows[5].split(",")[:-1], ""])

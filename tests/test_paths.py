@@ -336,6 +336,33 @@ def test_a_quick_way_out_and_back_is_no_fault(tmp_path: Path) -> None:
         fs.load_path(put(tmp_path, rows(LONG + np.column_stack([0 * tap, tap, 0 * tap]))))
 
 
+@pytest.mark.parametrize(
+    ("header", "options", "words"),
+    [
+        ("time,x,y,z,qw,qx,qy,qz,qw", {}, r"2 columns 'qw' \(columns 5, 9\), each of which may be a part of the pose"),
+        ("time,x,y,z,qw,qx,qy,qz,y", {}, r"2 columns 'y' \(columns 3, 9\), each of which may be a part of the pose"),
+        ("time,x,y,z,qw,qx,qy,qz,time", {}, r"2 columns 'time' \(columns 1, 9\), each of which may be the time"),
+        ("header.stamp,x,y,z,qw,qx,qy,qz,header.stamp", {}, r"2 columns 'header.stamp' .* may be the time; .* number as time="),
+        ("time,x,y,z,qw,qx,qy,qz,time", {"time": "1"}, ""),
+        ("time,x,y,z,qw,qx,qy,qz,qw", {"columns": ["x", "y", "z", "5", "qx", "qy", "qz"], "orientation": "wxyz"}, ""),
+        ("time,ee_x,ee_y,ee_z,qw,qx,qy,qz,x,x", {}, ""),
+        ("time,x,y,z,qw,qx,qy,qz,load,load", {}, ""),
+    ],
+)
+def test_double_names_of_a_pose_are_refused(header: str, options: dict[str, Any], words: str, tmp_path: Path) -> None:
+    """They were left out with a note: a pose without its orientation, or at dt instead of its times."""
+    rows = [[f"{0.1 * k:.1f}", "0", "0", f"{0.01 * k:.2f}", "0.6", "0.8", "0", "0", "5", "5"] for k in range(9)]
+    path = tmp_path / "p.csv"
+    path.write_text("\n".join([header, *(",".join(row[: header.count(",") + 1]) for row in rows)]))
+    if words:
+        with pytest.raises(fs.InputError, match=words):
+            fs.load_path(path, **options)
+    else:
+        read = fs.load_path(path, **options)
+        assert read.quaternions is not None and read.times[1] == pytest.approx(0.1)
+        assert read.positions[1] == pytest.approx([0.0, 0.0, 0.01])
+
+
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(fs.InputError, match=r"arm7_lif.csv cannot be read \(No such.*\); did you mean 'arm7_lift.csv'\?$"):
         fs.load_path("arm7_lif.csv")

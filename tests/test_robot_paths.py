@@ -193,6 +193,7 @@ def test_a_joint_is_no_time(tmp_path: Path) -> None:
         ("t,shoulder,elbow\n0,0,1\n1,1,1\n", {"time": "tt"}, "no time column 'tt'"),
         ("t,shoulder,elbow,elbow\n0,0,1,1\n1,1,1,1\n", {}, r"has 2 columns 'elbow' \(columns 3, 4\), each of which may be joint"),
         ("elbow,elbow\n0.5,1\n1,1\n", {}, r"has 2 columns 'elbow' \(columns 1, 2\)"),
+        ("t,shoulder,elbow,t\n0,0,1,0\n1,1,1,1\n", {}, r"has 2 columns 't' \(columns 1, 4\), each of which may be the time"),
     ],
 )
 def test_wrong_logs_are_a_sentence(text: str, options: dict[str, Any], said: str, tmp_path: Path) -> None:

@@ -41,7 +41,7 @@ def compare(
     run
         Run folder.
     logs
-        Text table (.csv ...), C3D markers (.c3d), or WrenchStamped of a ROS bag (.mcap, .bag, folder of a rosbag2).
+        Text table (.csv ...), C3D markers (.c3d), or WrenchStamped or JointState of a ROS bag (.mcap, .bag, folder of a rosbag2).
     card
         TOML file that says what the log does not: columns, units, frame, tare, filter (see docs/comparison.md).
     sensor

@@ -245,6 +245,10 @@ def _of_table(file: Path, asked: Asked) -> RawPath:
         columns, orientation, time = _recognised(table, asked)
     else:
         columns, orientation, time = _counted(table, asked)
+    if asked.time is None:
+        check_double_times(table, time)
+    for name in columns:
+        table.check_single(name, "a part of the pose", "rename one, or name the right ones by their numbers in columns=")
     time = asked.time if asked.time is not None else time
     if time is not None and time not in table.columns:
         raise InputError(f"path {file} has no time column {time!r}{did_you_mean(time, table.columns)}")
@@ -316,7 +320,7 @@ def notes_on_times(table: Table, name: str, given: str | None, times: np.ndarray
         return []
     return [
         f"the time column {name!r} states no unit and is taken as s, so that rows are {np.median(steps):g} s apart; where they "
-        "are ms, say time_unit='ms'"
+        "are ms, say time_unit='ms', where they are s, 's'"
     ]
 
 
@@ -376,6 +380,26 @@ def time_column(table: Table, taken: Collection[str] = ()) -> str | None:
     return next((c for c in hits if is_data([table.rows[0][table.columns.index(c)]] * 2, table.decimal_comma)), None)
 
 
+def check_double_times(table: Table, time: str | None) -> None:
+    """Refuse columns of one name that may be the time, where no better one was found: rows would be taken as dt apart.
+
+    Raises
+    ------
+    InputError
+        Names their places.
+    """
+    for name in table.double:
+        plain = re.sub("[^a-z]", "", name.lower())
+        if plain in _TIME_NAMES or (time is None and len(name) <= _LONGEST_NAME and _LONG_TIME.fullmatch(plain)):
+            table.check_single(name, "the time", "rename one, or name one by its number as time=")
+
+
+def _named_units(table: Table) -> list[tuple[str, str]]:
+    """Names of columns with their units; one of several columns once, with that of the first."""
+    double = [(name, table.units[int(places[0]) - 1]) for name, places in table.double.items()]
+    return [*zip(table.columns, table.units, strict=True), *double]
+
+
 def _is_time(table: Table, name: str) -> bool:
     """Whether a longer name is one of a time."""
     stem, unit = _time_name(table, name)
@@ -407,7 +431,7 @@ def _recognised(table: Table, asked: Asked) -> tuple[list[str], str | None, str 
 def _place_columns(table: Table, taken: Sequence[str]) -> list[str]:
     """Columns of x, y and z: the only ones with a unit of length, or with none, whose names say nothing else."""
     found: dict[str, dict[str, str]] = {}
-    for name, unit in zip(table.columns, table.units, strict=True):
+    for name, unit in _named_units(table):
         match = _PLACE.fullmatch(name.lower())
         if not match or name in taken or (unit and plain_unit(unit) not in UNITS["length"]):
             continue
@@ -437,7 +461,7 @@ def _turn_columns(table: Table, asked: str | None) -> tuple[str | None, list[str
         ("matrix", _MATRIX, None),
     ):
         found: dict[str, dict[str, str]] = {}
-        for name, unit in zip(table.columns, table.units, strict=True):
+        for name, unit in _named_units(table):
             match = pattern.fullmatch(name.lower())
             if match and (not unit or (kind == "vector" and plain_unit(unit) in UNITS["angle"])):
                 found.setdefault(match[1], {})["".join(match.groups()[1:])] = name

@@ -24,7 +24,7 @@ from femsim.base.table import Table, read_table
 from femsim.base.units import UNITS, plain_unit
 from femsim.model.bodies.tree import TreeBody
 from femsim.model.drives import Profile
-from femsim.model.path_files import finite_column, notes_on_times, notes_on_turns, time_column, times_of
+from femsim.model.path_files import check_double_times, finite_column, notes_on_times, notes_on_turns, time_column, times_of
 from femsim.model.paths import ToolPath, shipped_path
 from femsim.model.robot_checks import three
 
@@ -302,6 +302,8 @@ def load_joint_path(
     if len(table.rows) < 2:
         raise InputError(f"path {file} has {len(table.rows)} rows; a path needs at least two.")
     stamp = time if time is not None else _stamp(table, names, columns)
+    if time is None and table.named:
+        check_double_times(table, stamp)
     if stamp is not None and stamp not in table.columns:
         raise InputError(f"path {file} has no time column {stamp!r}{did_you_mean(stamp, table.columns)}")
     times = dt * np.arange(len(table.rows)) if stamp is None else times_of(table, stamp, time_unit)[0]

@@ -13,6 +13,7 @@ from typing import Any
 
 from femsim.base.errors import InputError
 from foreign.text import read_json
+from foreign.whole import is_at_work
 from viz.ending import is_locked, is_written_to
 from viz.files import no_run
 
@@ -46,9 +47,14 @@ def prepare_folder(folder: Path, overwrite: bool) -> Path | None:
 
 
 def remove_halves(folder: Path) -> list[str]:
-    """Remove files and folders that a killed process had half written under another name; return a sentence for each."""
+    """Remove files and folders that a killed process had half written under another name; return a sentence for each.
+
+    What a process is writing just now, such as a comparison beside a run that goes on, stays.
+    """
     done = []
     for path in sorted(folder.rglob(".*.tmp*")):
+        if any(is_at_work(part) for part in (path, *path.parents)):
+            continue
         if path.is_dir():  # of a comparison
             shutil.rmtree(path)
             done.append(f"{path.name}: half a folder, removed.")

@@ -18,7 +18,6 @@ from femsim.studies.calibration.evaluate import Evaluator
 from femsim.studies.calibration.file import CalibrationFile
 from femsim.studies.calibration.fit import Fit
 from femsim.studies.calibration.readings import with_intervals
-from femsim.studies.comparison.compare import CONSTANT
 from femsim.studies.comparison.comparison import Comparison
 
 Errors = dict[str, dict[str, tuple[float, float]]]
@@ -188,13 +187,7 @@ def _warnings(fit: Fit, found: Estimate, best: np.ndarray, final: FinalCompariso
             f"residuals hang together in time, as those of a model that is not exact: {found.samples} samples count as "
             f"{found.effective:.0f} in the intervals, which do not hold the error of the model itself"
         )
-    out += [
-        f"{name}: {text}"
-        for name, comparisons in final.best.items()
-        for one in comparisons
-        for text in one.warnings
-        if text.startswith(CONSTANT)
-    ]
+    out += [f"{name}: {text}" for name, comparisons in final.best.items() for one in comparisons for text in one.doubts]
     return out + [
         f"{e.name}: its run at the best fit failed or is wrong" for e in fit.file.experiments if e.name not in final.best
     ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,19 +14,50 @@ from femsim.studies.comparison.log import Log
 from femsim.studies.comparison.resampling import fill_gaps, gap_mask, resample
 
 _MOST_ALIGNED = 200_000  # samples in the search for the lag
+_FARTHEST = 1e15  # s; beyond any overlap
+#: A torque that varies by less than this part of a force (N m by N), or a force by less than this part of a torque, is none.
+_ROUNDING = 1e-9
 #: Records that differ by less than this part of their variation are the same, and need no fraction of a sample.
 SAME = 1e-9
 #: Units that clocks without a unit often have, s; and how many times as long as a run a log may be.
 _UNITS, _ALIKE_LONG = {"ms": 1e-3, "us": 1e-6, "ns": 1e-9}, 10.0
-_GAINS = (0.5, 2.0)  # of a log over the run, where units are right
+#: Of a log over the run, where units are right: with the sign of the run, and with the other one.
+_GAINS, _TURNED = (0.5, 2.0), (-2.0, -0.5)
+_ANY = (-math.inf, math.inf)
+#: Another gain decides where it leaves less than this part of what the best one of these leaves unexplained, and is spoken of
+#: where it leaves less than the second, or, of another size, the third; both where it explains so much more.
+_DECIDES, _SPOKEN, _SIZED, _MORE = 0.5, 0.9, 0.25, 3e-3
+#: Below this score no start fits well.
+_POOR = 0.8
 #: Scores say nothing about which lag is right where they differ by less than this part of what the best one leaves unexplained,
 #: and this more, but at most by this.
 _ALIKE = (0.05, 1e-5, 1e-3)
 
 
+class Start(NamedTuple):
+    """When in a run a log starts.
+
+    Attributes
+    ----------
+    offset : float, s
+        Time of the run at the first sample of the log.
+    explained : float, 1
+        Part of the variation that both share there, 0 to 1; NaN where the card gives the offset, as the next one.
+    uncertain : float, s
+        How far apart times lie that fit as well.
+    better : str
+        What another sign or gain would change for the better; "" for nothing.
+    """
+
+    offset: float
+    explained: float
+    uncertain: float
+    better: str = ""
+
+
 def find_offset(
     run_time: np.ndarray, simulated: np.ndarray, run_rate: float, log: Log, time: np.ndarray, values: np.ndarray
-) -> tuple[float, float, float]:
+) -> Start:
     """Find when in the run a log starts.
 
     Parameters
@@ -41,9 +73,7 @@ def find_offset(
 
     Returns
     -------
-    (float, float, float)
-        Time of the run at the first sample of the log, s; the part of the variation that both share there, 0 to 1; and how far
-        apart times lie that fit as well, s. The last two are NaN where the card gives the offset.
+    Start
 
     Raises
     ------
@@ -52,7 +82,7 @@ def find_offset(
     """
     card = log.card
     if card.time.offset != "auto":
-        return float(card.time.offset), math.nan, math.nan
+        return Start(float(card.time.offset), math.nan, math.nan)
     longest = max(float(run_time[-1] - run_time[0]), float(time[-1]))
     rate = min(max(run_rate, log.rate), _MOST_ALIGNED / longest)
     run_grid = np.arange(run_time[0], run_time[-1] + 1e-9, 1.0 / rate)
@@ -61,8 +91,8 @@ def find_offset(
     second = resample(time, values, np.minimum(log_grid, time[-1]))
     second[~covered] = np.nan
     weights = variation_weights(second, [c.group for c in log.channels])
-    reach = card.time.max_lag or math.inf
-    bounds = [(sign * reach - run_time[0]) * rate if math.isfinite(reach) else sign * 2**40 for sign in (-1.0, 1.0)]
+    reach = min(card.time.max_lag or math.inf, _FARTHEST)
+    bounds = [(sign * reach - run_time[0]) * rate for sign in (-1.0, 1.0)]
     lag = find_lag(
         resample(run_time, simulated, np.minimum(run_grid, run_time[-1])), second, weights, least=math.floor(bounds[0]),
         greatest=math.ceil(bounds[1]),
@@ -72,7 +102,14 @@ def find_offset(
             f"the log {log.source} cannot be aligned with the run: one of them does not vary, or time.max_lag leaves "
             f"no overlap; give time.offset in the card.{clock_hint(log, float(run_time[-1] - run_time[0]))}"
         )
-    return float(run_time[0] + lag.samples / rate), lag.explained, lag.uncertain / rate
+    better = ""
+    if lag.other is not None:
+        shift, explained, how = lag.other
+        better = (
+            f"{how}, and from {run_time[0] + shift / rate:.4g} s of the run on, it would share {100 * explained:.1f} instead of "
+            f"{100 * lag.explained:.1f} % of its variation: check its sign and unit, or give time.offset in the card"
+        )
+    return Start(float(run_time[0] + lag.samples / rate), lag.explained, lag.uncertain / rate, better)
 
 
 def clock_hint(log: Log, lasts: float) -> str:
@@ -98,11 +135,15 @@ class Lag:
         Part of the variation that the aligned records share, 0 to 1.
     uncertain : float
         How far apart shifts lie whose scores are next to the best one, samples.
+    other : tuple of int, float and str, optional
+        Shift, and the part of the variation shared there, that is better by another gain, but not by so much that it was taken;
+        and in words by which.
     """
 
     samples: float
     explained: float
     uncertain: float
+    other: tuple[int, float, str] | None = None
 
 
 def find_lag(
@@ -115,10 +156,11 @@ def find_lag(
     summed over the channels by weight. That part is the larger one of the two records: one of them may end early, and the other
     one rest before it begins. From the best shift it climbs to the next peak of what is explained of samples
     that neighbouring shifts share. A parabola through what the best shift and its neighbours explain of the samples that all
-    three have gives the fraction of a sample: overlaps of their own would bend it towards the longest one. Where the best score
-    is below 0.8, and a gain of any size and sign in each channel (the squared correlation) leaves less than half of the rest
-    unexplained, that second score decides: a unit or a sign is wrong. It does not come first, because records that oscillate and
-    decay look alike half a period or many periods later. Overlaps shorter than half the shorter record are skipped.
+    three have gives the fraction of a sample: overlaps of their own would bend it towards the longest one. Where a gain from -2
+    to -1/2 leaves less than half of the rest unexplained, or, where the best score is below 0.8, a gain of any size and sign in
+    each channel does (the squared correlation), that other score decides: a sign or a unit is wrong. It does not come first,
+    because records that oscillate and decay look alike half a period or many periods later. Overlaps shorter than half the
+    shorter record are skipped.
 
     Parameters
     ----------
@@ -138,25 +180,39 @@ def find_lag(
     """
     n, m = len(first), len(second)
     shifts = np.arange(-(m - 1), n)
-    by_gain, by_correlation, allowed = _scores(first, second, weights)
+    scores, covered, allowed = _scores(first, second, weights)
     allowed &= (shifts >= least) & (shifts <= greatest)
-    if not allowed.any() or not by_gain[allowed].max(initial=0.0) + by_correlation[allowed].max(initial=0.0) > 0:
+    if not allowed.any() or not sum(score[allowed].max(initial=0.0) for score in scores) > 0:
         return None
-    best = [int(np.argmax(np.where(allowed, score, -1.0))) for score in (by_gain, by_correlation)]
-    any_gain = near is None and by_gain[best[0]] < 0.8 and (1.0 - by_correlation[best[1]]) < 0.5 * (1.0 - by_gain[best[0]])
-    score, at = (by_correlation, best[1]) if any_gain else (by_gain, best[0])
-    at = _climbed(first, second, weights, at if near is None else near + m - 1, allowed, any_gain)
+    best = [int(np.argmax(np.where(allowed, score, -1.0))) for score in scores]
+    most = [float(score[at]) for score, at in zip(scores, best, strict=True)]
+    fits = [score / max(float(covered[at]), 1e-300) for score, at in zip(most, best, strict=True)]  # of the overlap alone
+
+    def better(k: int, part: float, than: int = 0) -> bool:
+        less = all(1.0 - own[k] < part * (1.0 - own[than]) for own in ((most,) if most[than] < _POOR else (most, fits)))
+        return near is None and less and most[k] > most[than] + _MORE
+
+    k = 1 if better(1, _DECIDES) else 0
+    k = 2 if most[k] < _POOR and better(2, _DECIDES, k) else k
+    score, gains = scores[k], (_GAINS, _TURNED, _ANY)[k]
+    at = _climbed(first, second, weights, best[k] if near is None else near + m - 1, allowed, gains)
     fraction = 0.0
     if 0 < at < len(shifts) - 1 and allowed[at - 1] and allowed[at + 1]:
-        left, middle, right = _same_samples(first, second, weights, int(shifts[at]), any_gain)
+        left, middle, right = _same_samples(first, second, weights, int(shifts[at]), gains)
         curvature = left - 2.0 * middle + right
         fraction = 0.5 * (left - right) / curvature if curvature < 0 and middle < 1.0 - SAME else 0.0
-    most = float(score[allowed].max())
-    alike = shifts[allowed & (score >= most - min(_ALIKE[0] * (1.0 - most) + _ALIKE[1], _ALIKE[2]))]
-    return Lag(float(shifts[at] + np.clip(fraction, -0.5, 0.5)), float(score[at]), float(np.ptp(alike)))
+    alike = shifts[allowed & (score >= most[k] - min(_ALIKE[0] * (1.0 - most[k]) + _ALIKE[1], _ALIKE[2]))]
+    other = None
+    if k == 0 and better(1, _SPOKEN):
+        other = (int(shifts[best[1]]), most[1], "turned to the opposite sign")
+    if k < 2 and abs(best[2] - best[k]) > 1 and better(2, _SIZED, k):
+        other = (int(shifts[best[2]]), most[2], "by a gain beyond 1/2 to 2")
+    return Lag(float(shifts[at] + np.clip(fraction, -0.5, 0.5)), float(score[at]), float(np.ptp(alike)), other)
 
 
-def _climbed(first: np.ndarray, second: np.ndarray, weights: np.ndarray, at: int, allowed: np.ndarray, any_gain: bool) -> int:
+def _climbed(
+    first: np.ndarray, second: np.ndarray, weights: np.ndarray, at: int, allowed: np.ndarray, gains: tuple[float, float]
+) -> int:
     """Climb from a shift to the next peak of what is explained of the samples that neighbouring shifts share.
 
     The score prefers long overlaps, by which it misses the lag of a record that ends while its force still grows, or that rises
@@ -164,7 +220,7 @@ def _climbed(first: np.ndarray, second: np.ndarray, weights: np.ndarray, at: int
     """
     side = 0
     while 0 < at < len(allowed) - 1 and allowed[at - 1] and allowed[at + 1]:
-        left, middle, right = _same_samples(first, second, weights, at - len(second) + 1, any_gain)
+        left, middle, right = _same_samples(first, second, weights, at - len(second) + 1, gains)
         if middle >= 1.0 - SAME or max(left, right) <= middle:
             break
         step = -1 if left > right else 1
@@ -175,7 +231,7 @@ def _climbed(first: np.ndarray, second: np.ndarray, weights: np.ndarray, at: int
 
 
 def _same_samples(
-    first: np.ndarray, second: np.ndarray, weights: np.ndarray, shift: int, any_gain: bool
+    first: np.ndarray, second: np.ndarray, weights: np.ndarray, shift: int, gains: tuple[float, float]
 ) -> tuple[float, float, float]:
     """Return what the shift before, a shift and the next one explain of the samples of the second that all of them overlap."""
     begin, end = max(0, 1 - shift), min(len(second), len(first) - shift - 1)
@@ -191,15 +247,18 @@ def _same_samples(
             other = other - other.mean()
             var_a, var_b, covariance = float(other @ other), float(own @ own), float(other @ own)
             if var_a > 0 and var_b > 0:
-                gain = covariance / var_a if any_gain else float(np.clip(covariance / var_a, *_GAINS))
+                gain = float(np.clip(covariance / var_a, *gains))
                 found[k] += float(weights[c]) * (2.0 * gain * covariance - gain**2 * var_a) / var_b
     return found[0], found[1], found[2]
 
 
 def _scores(first: np.ndarray, second: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Score all shifts, with a bounded gain and with any gain, and say where enough of the records overlap; (n + m - 1,) each."""
+    """Score all shifts by a bounded gain of either sign and by any gain, (3, n + m - 1).
+
+    Also return, (n + m - 1,) each, the part of the variation that overlaps, and where enough overlaps.
+    """
     n, m, k = len(first), len(second), first.shape[1]
-    by_gain, by_correlation, enough = np.zeros(n + m - 1), np.zeros(n + m - 1), np.ones(n + m - 1, dtype=bool)
+    scores, covered, enough = np.zeros((3, n + m - 1)), np.zeros(n + m - 1), np.ones(n + m - 1, dtype=bool)
     for c in range(k):
         good_a, good_b = np.isfinite(first[:, c]), np.isfinite(second[:, c])
         if weights[c] <= 0 or not good_a.any() or not good_b.any():
@@ -215,14 +274,15 @@ def _scores(first: np.ndarray, second: np.ndarray, weights: np.ndarray) -> tuple
         var_a = np.maximum(_correlate(a * a, one_b) - sum_a**2 / count, 1e-9 * total_a)
         var_b = np.maximum(_correlate(one_a, b * b) - sum_b**2 / count, 1e-9 * total_b)
         covariance = _correlate(a, b) - sum_a * sum_b / count
-        gain = np.clip(covariance / var_a, *_GAINS)
-        fitted = np.clip((2.0 * gain * covariance - gain**2 * var_a) / var_b, 0.0, 1.0)
         r = np.clip(covariance / np.sqrt(var_a * var_b), -1.0, 1.0)
         share = np.minimum(np.maximum(var_a / total_a, var_b / total_b), 1.0)
         enough &= count >= 0.5 * min(one_a.sum(), one_b.sum())
-        by_gain += weights[c] * share * fitted
-        by_correlation += weights[c] * share * r**2
-    return by_gain, by_correlation, enough
+        for score, gains in ((scores[0], _GAINS), (scores[1], _TURNED)):
+            gain = np.clip(covariance / var_a, *gains)
+            score += weights[c] * share * np.clip((2.0 * gain * covariance - gain**2 * var_a) / var_b, 0.0, 1.0)
+        scores[2] += weights[c] * share * r**2
+        covered += weights[c] * share
+    return scores, covered, enough
 
 
 def _correlate(a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -250,10 +310,12 @@ def variation_weights(values: np.ndarray, groups: Sequence[str]) -> np.ndarray:
     filled = fill_gaps(values)
     variance = filled.var(axis=0)
     variance[variance <= 1e-24 * np.maximum((filled**2).mean(axis=0), 1e-300)] = 0.0
+    wrench = all(group in ("force", "torque") for group in groups)
+    largest = float(variance.max(initial=0.0)) if wrench else 0.0  # of a run as a log, torques may be rounding errors alone
     out = np.zeros(len(groups))
     for group in dict.fromkeys(groups):
         own = np.array([g == group for g in groups])
         total = float(variance[own].sum())
-        if total > 0:
+        if total > _ROUNDING**2 * largest:
             out[own] = variance[own] / total
     return out / out.sum() if out.sum() > 0 else out

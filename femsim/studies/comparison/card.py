@@ -48,6 +48,12 @@ class TimeCard(_Section):
             raise ValueError(f"{value!r} is unknown{did_you_mean(value, TIME_UNITS)}")
         return value
 
+    @model_validator(mode="after")
+    def _one_clock(self) -> TimeCard:
+        if self.column is not None and self.rate is not None:
+            raise ValueError(f"has column {self.column!r} and rate {self.rate:g}; keep one: with a rate, no stamps are read")
+        return self
+
 
 class UnitsCard(_Section):
     """Table ``[units]``: a name, or the SI value of one unit of the log (1e-6 for counts of a micronewton)."""
@@ -161,14 +167,14 @@ class Card(_Section):
     columns: dict[str, str] = Field(
         default_factory=dict,
         description="column of the run's sensors.csv, with its unit = column of the log, or '-' and its name for the opposite "
-        "sign: joints, tendons, chambers",
+        "sign: joints, tendons, chambers; of JointState in a ROS bag JOINT.position, JOINT.velocity or JOINT.effort",
     )
     marker_values: Literal["position", "displacement", "fitted"] = Field(
         default="position",
         description="compare positions; displacements from the tare window (else the first sample) and from the run's first "
         "row; or positions after a rigid fit of the markers of that window to the run's first row",
     )
-    topic: str | None = Field(default=None, description="topic of a ROS bag; default: the only one with WrenchStamped")
+    topic: str | None = Field(default=None, description="topic of a ROS bag; default: the only one of its kind")
     rate: Positive | None = Field(default=None, description="rate of the common grid, Hz; default: the lower of log and run")
     window: tuple[Finite, Finite] | None = Field(default=None, description="part of the run's time that is compared, s")
     accept_large: bool = Field(

@@ -76,7 +76,9 @@ def choose_columns(
         note = f"columns {found} look like markers and are not used beside a force; to compare them, name them under markers"
         return axes, sensor, (f"{note} in a card",) if by_name else ()
     if by_name:
-        found = ", ".join(c for c in table.columns if any(squeezed(c) in _names_of(axis, _PREFIXES) for axis in WRENCH_AXES))
+        used = {column.name for column in by_name}
+        others = [c for c in table.columns if c not in used]
+        found = ", ".join(c for c in others if any(squeezed(c) in _names_of(axis, _PREFIXES) for axis in WRENCH_AXES))
         note = f"columns {found} look like a force or torque and are not used beside markers; to compare them, give the sensor"
         return by_name, None, (f"{note} (--sensor, or sensor in a card)",) if found else ()
     raise InputError(
@@ -97,17 +99,27 @@ def _markers_of_card(table: Table, card: Card) -> list[Column]:
 
 
 def _columns_of_card(table: Table, card: Card) -> list[Column]:
-    out: dict[str, Column] = {}
+    out: list[Column] = []
     for own, there in card.columns.items():
         name, kind = single_column(own)
-        if name in out:
-            raise InputError(
-                f"the card maps two columns {name!r} of different units; compare one at a time, each by its own card."
-            )
         turned = there.startswith("-") and there not in (*table.titles, *table.columns)
         column = _known(table, there[1:] if turned else there, own)
-        out[name] = Column(name, name, kind, column, -1.0 if turned else 1.0)
-    return list(out.values())
+        out.append(Column(name, name, kind, column, -1.0 if turned else 1.0))
+    check_different([column.channel for column in out])
+    return out
+
+
+def check_different(names: Sequence[str]) -> None:
+    """Refuse two columns of a run whose names without units are one.
+
+    Raises
+    ------
+    InputError
+        Names it.
+    """
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise InputError(f"the card maps two columns {twice!r} of different units; compare one at a time, each by its own card.")
 
 
 def single_column(own: str) -> tuple[str, str]:

@@ -20,14 +20,19 @@ from femsim.studies.comparison.log import LEAST_SAMPLES, Log, check_once, read_l
 from femsim.studies.comparison.readers import Channel
 from femsim.studies.comparison.resampling import evenly, gap_mask, lowpass, resample
 from femsim.studies.comparison.run_series import RunSeries, read_run
+from femsim.studies.comparison.words import constant_hint
 
 #: A lag is uncertain where others fit alike that lie further apart than this part of the shorter record.
 _UNCERTAIN = 0.05
-#: How the warning begins that a constant force makes most of the misfit.
-CONSTANT = "a constant"
+#: Part of the range of markers that the run may have moved when those of a log count as at rest.
+_MOVED = 0.05
+#: Samples of a grid that a card may ask for.
+_MOST_SAMPLES = 5_000_000
 #: A constant part of the misfit is spoken of from this part of its square on, where it is so many times what is left, and from so
 #: many N on.
 _MOST, _NOTICED, _LEAST_FORCE = 0.8, 0.5, 1e-3
+#: Run and log have one shape, of the same or of the other sign, from this correlation on.
+_ALIKE = 0.9
 #: It is taken for a weight where it lies along gravity (cosine), and for that of a body whose mass is so near.
 _ALONG, _SAME_MASS = 0.97, 0.05
 
@@ -108,6 +113,7 @@ class _Placed:
     offset: float
     explained: float
     uncertain: float
+    better: str
 
     @property
     def end(self) -> float:
@@ -132,21 +138,25 @@ def _compare(run: RunSeries, logs: Sequence[Log]) -> Comparison:
     run_rate = (len(run.time) - 1) / float(run.time[-1] - run.time[0])
     rates = [run_rate, *(log.rate for log in logs)]
     rate = card.rate or min(rates)
+    _check_rate(card, run, logs)
     cutoff = _cutoff(card, rate, rates)
     simulated = _filtered(raw, run_rate, cutoff, card)
     placed = [_place(run, simulated, run_rate, log, cutoff) for log in logs]
-    warnings += [
+    doubts = [
         f"{p.log.source}: run and log share only {100 * p.explained:.0f} % of their variation, so the lag found is uncertain; "
         "give time.offset in the card"
         for p in placed
         if p.explained < 0.5
     ]
-    warnings += [
+    doubts += [
         f"{p.log.source}: starts that lie {p.uncertain:.3g} s apart fit the run alike, so the lag found is uncertain; give "
         "time.offset in the card"
         for p in placed
         if p.explained >= 0.5 and p.uncertain > _UNCERTAIN * min(float(p.time[-1]), float(run.time[-1] - run.time[0]))
     ]
+    doubts += [f"{p.log.source}: {p.better}" for p in placed if p.better]
+    if card.marker_values != "position":
+        doubts += [text for p in placed if (text := _moved_by_then(run, raw, p))]
     if (logs[0].sensor is not None or single) and card.tare is not None and card.tare.run:
         simulated = simulated - _tare_of_run(run, simulated, placed, warnings)
     grid = _grid(run, placed, rate, run_rate)
@@ -157,10 +167,13 @@ def _compare(run: RunSeries, logs: Sequence[Log]) -> Comparison:
     if good.sum() < LEAST_SAMPLES:
         raise InputError(f"the logs have {int(good.sum())} common samples on the grid; at least {LEAST_SAMPLES} are needed.")
     axes = {c.name: agreement(on_grid[good, k], measured[good, k]) for k, c in enumerate(channels)}
-    hints = _unit_hints(channels, axes)
-    warnings += hints
-    if logs[0].sensor is not None and not hints:  # a wrong sign or unit makes a constant misfit too
-        warnings += _offset_hints(run, channels, on_grid[good] - measured[good])
+    unlike = _unit_hints(channels, axes)
+    constant = _offset_hints(run, channels, on_grid[good] - measured[good]) if logs[0].sensor is not None and not unlike else []
+    doubts += [*unlike.values(), *constant]
+    if not constant:
+        own = [(k, c) for k, c in enumerate(channels) if c.kind != "position" or c.alone]
+        hints = [constant_hint(c, on_grid[good, k], measured[good, k], axes[c.name]) for k, c in own if c.name not in unlike]
+        doubts += [text for text in hints if text]
     groups = {g: [k for k, c in enumerate(channels) if c.group == g] for g in dict.fromkeys(c.group for c in channels)}
     return Comparison(
         run=run.name,
@@ -174,7 +187,8 @@ def _compare(run: RunSeries, logs: Sequence[Log]) -> Comparison:
         vectors={g: vector_rmse(on_grid[good][:, own], measured[good][:, own]) for g, own in groups.items()},
         rate=rate,
         cutoff=cutoff,
-        warnings=tuple(dict.fromkeys(warnings)),
+        warnings=tuple(dict.fromkeys([*warnings, *doubts])),
+        doubts=tuple(dict.fromkeys(doubts)),
     )
 
 
@@ -182,6 +196,8 @@ def _marker_values(log: Log, start: np.ndarray, warnings: list[str]) -> Log:
     """Markers of a log as the card asks for them: positions, displacements, or positions fitted to the run's first row."""
     card = log.card
     if card.marker_values == "position":
+        if card.tare is not None and not log.channels[0].alone:
+            warnings.append("the tare of the card is not used, since marker_values is 'position'; 'displacement' counts from it")
         return log
     reference = tare_mean(log.source, log.time, log.values, card.tare)
     if card.marker_values == "displacement":
@@ -198,6 +214,40 @@ def _marker_values(log: Log, start: np.ndarray, warnings: list[str]) -> Log:
     warnings.append(f"{log.source}: the rigid fit of {len(seen)} markers leaves {1e3 * left:.3g} mm")
     moved = (log.values.reshape(len(log.values), -1, 3) - seen.mean(axis=0)) @ turn.T + wanted.mean(axis=0)
     return replace(log, values=moved.reshape(len(log.values), -1))
+
+
+def _check_rate(card: Card, run: RunSeries, logs: Sequence[Log]) -> None:
+    """Refuse a grid of too few or too many samples, and a filter that leaves less than a wave of a record."""
+    lasts = min(float(run.time[-1] - run.time[0]), *(float(log.time[-1]) for log in logs))
+    if card.rate is not None and not LEAST_SAMPLES - 1 <= lasts * card.rate <= _MOST_SAMPLES:
+        raise InputError(
+            f"rate is {card.rate:g} Hz, but run and log have {lasts:.4g} s in common at most; allowed is what gives "
+            f"{LEAST_SAMPLES} to {_MOST_SAMPLES} samples. Leave it out for the lower rate of both."
+        )
+    if card.filter is not None and card.filter.cutoff * lasts < 1.0:
+        raise InputError(
+            f"filter.cutoff is {card.filter.cutoff:g} Hz, but run and log have {lasts:.4g} s in common at most, less than one "
+            f"wave of it; it must be above {1.0 / lasts:.3g} Hz."
+        )
+
+
+def _moved_by_then(run: RunSeries, raw: np.ndarray, placed: _Placed) -> str:
+    """Say that the run has moved by when a log's markers count from, whereas its own count from its first row; "" for no."""
+    log, tare = placed.log, placed.log.card.tare
+    there = np.isfinite(log.values).all(axis=1)
+    if tare is not None:
+        there &= (log.time >= tare.start) & (log.time <= tare.end)
+    times = placed.offset + (log.time[there] if tare is not None else log.time[there][:1])
+    times = times[(times >= run.time[0]) & (times <= run.time[-1])]
+    if not len(times):
+        return ""
+    moved = np.abs(resample(run.time, raw, times).mean(axis=0) - raw[0])
+    if moved.max() <= _MOVED * float(np.ptp(raw, axis=0).max()):
+        return ""
+    return (
+        f"{log.source}: its markers count from {times[0]:.4g} s of the run, when they are up to {1e3 * moved.max():.3g} mm from "
+        "the run's first row, from which those of the run count; start the log, or a tare window, where the run rests"
+    )
 
 
 def _cutoff(card: Card, rate: float, rates: Sequence[float]) -> float | None:
@@ -232,7 +282,7 @@ def _grid(run: RunSeries, placed: Sequence[_Placed], rate: float, run_rate: floa
     if abs(rate / run_rate - 1.0) < 1e-6:
         grid = run.time[(run.time >= start - 1e-9) & (run.time <= end + 1e-9)]
     else:
-        grid = np.arange(start, end + 1e-9, 1.0 / rate)
+        grid = np.arange(start, end + 1e-9, 1.0 / rate) if end > start else np.zeros(0)
     if len(grid) < LEAST_SAMPLES:
         spans = ", ".join(f"{p.log.source} {p.offset:.4g} to {p.offset + p.log.time[-1]:.4g} s" for p in placed)
         raise InputError(
@@ -260,26 +310,32 @@ def _trial(placed: _Placed, grid: np.ndarray, simulated: np.ndarray, rate: float
     axes = {c.name: agreement(simulated[covered, k], values[covered, k]) for k, c in enumerate(channels)}
     reach, lags = len(simulated) // 10, {}
     for k, c in enumerate(channels):
-        lag = find_lag(simulated[:, [k]], values[:, [k]], np.ones(1), least=-reach, greatest=reach, near=0)
+        own = values[:, [k]] * (-1.0 if axes[c.name].correlation <= -_ALIKE else 1.0)
+        lag = find_lag(simulated[:, [k]], own, np.ones(1), least=-reach, greatest=reach, near=0)
         lags[c.name] = 0.0 - lag.samples / rate if lag is not None and abs(lag.samples) < reach else math.nan
     return Trial(log.source, placed.offset, placed.explained, values, axes, lags)
 
 
 def _tare_of_run(run: RunSeries, simulated: np.ndarray, placed: Sequence[_Placed], warnings: list[str]) -> np.ndarray:
-    """Mean of the run in the tare windows of the logs, (k,); where the run has not begun then, its first row."""
+    """Mean of the run in the tare windows of the logs, (k,); where the run has not begun then, its first row.
+
+    It is taken at the samples of the log: a mean of other samples differs where the signal changes in the window.
+    """
     means = []
     for p in placed:
         tare = p.log.card.tare
         assert tare is not None
         start, end = p.offset + tare.start, p.offset + tare.end
-        inside = (run.time >= start - 1e-9) & (run.time <= end + 1e-9)
-        if not inside.any():
-            inside[np.argmin(np.abs(run.time - 0.5 * (start + end)))] = True
+        there = (p.log.time >= tare.start) & (p.log.time <= tare.end) & np.isfinite(p.log.values).all(axis=1)
+        times = p.offset + p.log.time[there]
+        times = times[(times >= run.time[0] - 1e-9) & (times <= run.time[-1] + 1e-9)]
+        if not len(times):
+            times = run.time[[np.argmin(np.abs(run.time - 0.5 * (start + end)))]]
             warnings.append(
                 f"{p.log.source}: the tare window is from {start:.4g} to {end:.4g} s of the run, which has "
                 f"{run.time[0]:.4g} to {run.time[-1]:.4g} s; the run is tared by its nearest row"
             )
-        means.append(simulated[inside].mean(axis=0))
+        means.append(resample(run.time, simulated, np.clip(times, run.time[0], run.time[-1])).mean(axis=0))
     return np.asarray(np.mean(means, axis=0))
 
 
@@ -303,23 +359,21 @@ def _offset_hints(run: RunSeries, channels: Sequence[Channel], error: np.ndarray
         cause = f"the weight of {mass:.3g} kg" + (f": {' or '.join(near)} weighs that" if near else "")
         cause += "; take it off by tare or gravity of the card, or by the tool of a reading"
     return [
-        f"{CONSTANT} {size:.3g} N makes {100 * part:.0f} % of the misfit of the force: {cause}. What is fitted to it is not "
+        f"a constant {size:.3g} N makes {100 * part:.0f} % of the misfit of the force: {cause}. What is fitted to it is not "
         "to be believed"
     ]
 
 
-def _unit_hints(channels: Sequence[Channel], axes: Mapping[str, Agreement]) -> list[str]:
-    """Say where run and log lie on a line whose slope suggests a wrong unit or sign."""
-    out = []
+def _unit_hints(channels: Sequence[Channel], axes: Mapping[str, Agreement]) -> dict[str, str]:
+    """Say by channel where run and log lie on a line whose slope suggests a wrong unit or sign."""
+    out = {}
     for c in channels:
         a = axes[c.name]
-        if a.correlation <= -0.9:
-            asked = (
-                "is its sign right ('-' before its column in the card turns it)?"
-                if c.alone
-                else "is frame.sign of the card right?"
-            )
-            out.append(f"{c.name} of the log is {a.gain:.3g} times that of the run: {asked}")
-        elif a.correlation >= 0.9 and not 0.1 < a.gain < 10.0:
-            out.append(f"{c.name} of the log is {a.gain:.3g} times that of the run: is its unit right?")
+        if a.correlation <= -_ALIKE:
+            asked = "is frame.sign of the card right?" if c.kind != "position" else "is frame.rotation of the card right?"
+            if c.alone:
+                asked = "is its sign right ('-' before its column in the card turns it)?"
+            out[c.name] = f"{c.name} of the log is {a.gain:.3g} times that of the run: {asked}"
+        elif a.correlation >= _ALIKE and not 0.1 < a.gain < 10.0:
+            out[c.name] = f"{c.name} of the log is {a.gain:.3g} times that of the run: is its unit right?"
     return out

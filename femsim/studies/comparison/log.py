@@ -31,6 +31,10 @@ _LARGE = {
 _LARGEST, _LATEST = 1e15, 1e12
 #: Even samples that a log with gaps may be spread over.
 _MOST_SAMPLES = 20_000_000
+#: Part of the stamps that repeat, from which on their clock may be one that is rounded, not one with a row twice.
+_ROUNDED = 0.05
+#: A marker that is lost jumps by so many of its usual steps.
+_JUMP = 10.0
 #: Samples that a comparison needs.
 LEAST_SAMPLES = 10
 
@@ -86,8 +90,8 @@ def read_log(
     ----------
     path : path
         .csv, .txt, .tsv or .dat: a text table with ``,``, ``;``, tabs or spaces, decimal point or comma, any preamble. .c3d:
-        markers. .mcap, .bag or the folder of a rosbag2: geometry_msgs/WrenchStamped. The last two need ``pip install
-        "femsim[logs]"``.
+        markers. .mcap, .bag or the folder of a rosbag2: geometry_msgs/WrenchStamped, or sensor_msgs/JointState where the card
+        maps columns. The last two need ``pip install "femsim[logs]"``.
     card : Card, mapping or path, optional
         What the file does not say; without one, columns are recognised by their names: Fx, Force X (N), left_fx_N, Time (ms) ...
     sensors : sequence of str, or mapping of str to str
@@ -120,10 +124,10 @@ def read_log(
         if markers and name not in markers:
             raise InputError(f"the card maps marker {name!r}, which the run does not have{did_you_mean(name, markers)}")
     suffix, text = path.suffix.lower(), path.is_file() and (path.suffix.lower() in _TABLES or not path.suffix)
-    if card.columns and not text:
+    if card.columns and suffix == ".c3d":
         raise InputError(
-            f"the card maps columns, which text tables ({', '.join(_TABLES)}) have, but the log is {path}; write its signals to "
-            "one, a column each, or leave [columns] out."
+            f"the card maps columns, which text tables ({', '.join(_TABLES)}) and ROS bags of joints have, but the log is {path}"
+            "; write its signals to a table, a column each, or leave [columns] out."
         )
     if suffix == ".c3d":
         recording = read_c3d(path, card, markers)
@@ -138,6 +142,7 @@ def read_log(
         )
     recording = _in_order(str(path), recording, repair=card.time.repair)
     _check_size(str(path), recording, card)
+    recording = replace(recording, warnings=(*recording.warnings, *_unseen(recording)))
     pull, warnings = np.zeros(3), recording.warnings
     if card.gravity is not None:
         kind = kinds.get(recording.sensor or "", next(iter(kinds.values())) if len(kinds) == 1 else "")
@@ -169,8 +174,7 @@ def _in_order(source: str, recording: Recording, *, repair: bool) -> Recording:
         at = int(where[0])
         raise InputError(
             f"the time stamps of {source} {kind} at {len(where)} places, first from sample {at + 1} to {at + 2} "
-            f"({time[at]:.15g} s, then {time[at + 1]:.15g} s); correct them, give time.rate where samples are even, or set "
-            "time.repair = true in the card to sort them and keep the first of equal ones."
+            f"({time[at]:.15g} s, then {time[at + 1]:.15g} s); {_remedy(time)}."
         )
     if len(backwards) or len(repeats):
         before = len(time)
@@ -189,6 +193,23 @@ def _in_order(source: str, recording: Recording, *, repair: bool) -> Recording:
             "time stamps, or set time.rate in the card."
         )
     return replace(recording, time=time, values=values, warnings=tuple(warnings))
+
+
+def _remedy(time: np.ndarray) -> str:
+    """Say what to do with stamps that repeat or run backwards; of even samples by a rounded clock, at which rate they are."""
+    steps, rows = np.diff(time), np.arange(len(time))
+    tick = float(steps[steps > 0].min(initial=np.inf))
+    if np.isfinite(tick) and (steps >= 0).all() and np.mean(steps == 0) >= _ROUNDED:
+        slope, start = np.polyfit(rows, time - time[0], 1)
+        if slope > 0 and np.abs(time - time[0] - start - slope * rows).max() <= tick:
+            return (
+                f"they are those of even samples whose clock is rounded to {tick:.3g} s: set time.rate = {1.0 / slope:.5g} in "
+                "the card (or what the logger was set to), without time.column"
+            )
+    return (
+        "correct them, give time.rate where samples are even, or set time.repair = true in the card to sort them and keep the "
+        "first of equal ones"
+    )
 
 
 def _check_size(source: str, recording: Recording, card: Card) -> None:
@@ -211,6 +232,23 @@ def _check_size(source: str, recording: Recording, card: Card) -> None:
                 f"units.{'length' if channel.kind == 'position' else channel.kind} in the card (a name, or the SI value of one "
                 "unit), or accept_large = true where it is."
             )
+
+
+def _unseen(recording: Recording) -> list[str]:
+    """Say which markers jump to 0, 0, 0 exactly, as some systems write where they do not see them."""
+    out = []
+    for marker in dict.fromkeys(c.group for c in recording.channels if c.kind == "position" and not c.alone):
+        values = recording.values[:, [k for k, c in enumerate(recording.channels) if c.group == marker]]
+        zero = (values == 0.0).all(axis=1)
+        steps = np.linalg.norm(np.diff(values, axis=0), axis=1)
+        at_edge = zero[1:] != zero[:-1]
+        usual, jumps = steps[~zero[1:] & ~zero[:-1] & np.isfinite(steps)], steps[at_edge & np.isfinite(steps)]
+        if len(jumps) and len(usual) and jumps.min() > _JUMP * np.median(usual):
+            out.append(
+                f"marker {marker} jumps to 0, 0, 0 exactly, in {int(zero.sum())} of {len(zero)} samples, as where it was not "
+                "seen; empty these cells, since they count as measured"
+            )
+    return out
 
 
 def _to_world(source: str, recording: Recording, card: Card, pull: np.ndarray) -> np.ndarray:

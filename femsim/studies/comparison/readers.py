@@ -6,9 +6,10 @@ The readers give SI units, but the axes, the point and the clock are those of th
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -18,11 +19,21 @@ from femsim.base.packages import require
 from femsim.base.table import read_table
 from femsim.base.units import COLUMN_UNITS, stated_unit, unit_factor
 from femsim.studies.comparison.card import Card
-from femsim.studies.comparison.columns import WRENCH_AXES, choose_columns, group_of, squeezed, time_stamps
+from femsim.studies.comparison.columns import (
+    WRENCH_AXES,
+    check_different,
+    choose_columns,
+    group_of,
+    single_column,
+    squeezed,
+    time_stamps,
+)
 from foreign import logs
 
 _SUFFIX = {unit: suffix for suffix, (_, unit) in COLUMN_UNITS.items()}
 _SI = dict(COLUMN_UNITS.values())
+#: What the columns of a run may be that are compared with a field of JointState, of a hinge and of a slider.
+_OF_FIELD = {"position": ("angle", "length"), "velocity": ("rate", "speed"), "effort": ("torque", "force")}
 _KIND = {unit: kind for kind, unit in COLUMN_UNITS.values()} | {"m": "position"}
 
 
@@ -147,7 +158,71 @@ def _chosen_labels(path: Path, card: Card, markers: Sequence[str], labels: Seque
 
 
 def read_ros(path: Path, card: Card) -> Recording:
-    """Read geometry_msgs/WrenchStamped from a single .mcap, a rosbag2 folder or a ROS 1 .bag."""
+    """Read a single .mcap, a rosbag2 folder or a ROS 1 .bag: WrenchStamped, or JointState where the card maps columns."""
+    return _read_joints(path, card) if card.columns else _read_wrenches(path, card)
+
+
+def _read_wrenches(path: Path, card: Card) -> Recording:
+    found = _read_bag(path, card, "geometry_msgs/WrenchStamped", logs.read_bag)
+    stamps, rows = found["nanoseconds"], found["wrenches"]
+    if len(found["frames"]) > 1:
+        names = ", ".join(repr(name) for name in found["frames"])
+        raise InputError(
+            f"the log {path} has wrenches in the frames {names} on one topic; record those of one sensor, in one frame."
+        )
+    time, order = _clock(stamps, rows, card)
+    units = [unit_factor(str(path), kind, getattr(card.units, kind), "") for kind in ("force", "torque")]
+    values = rows[order] * np.repeat(units, 3)
+    channels = tuple(Channel(axis, group_of(axis), _SI[group_of(axis)]) for axis in WRENCH_AXES)
+    return Recording(time, channels, values, card.sensor or "log")
+
+
+def _read_joints(path: Path, card: Card) -> Recording:
+    """Single columns of a run beside JOINT.position, JOINT.velocity and JOINT.effort of JointState."""
+    wanted = [_joint_column(path, own, there) for own, there in card.columns.items()]
+    check_different([name for name, *_ in wanted])
+    joints = list(dict.fromkeys(joint for *_, joint, _, _ in wanted))
+    found = _read_bag(path, card, "sensor_msgs/JointState", logs.read_joints, joints=joints)
+    missing = next((joint for joint in joints if joint not in found["joints"]), None)
+    if missing is not None:
+        raise InputError(f"the log {path} has no joint {missing!r}{did_you_mean(missing, found['joints'])}")
+    states = found["states"]
+    time, order = _clock(found["nanoseconds"], states.reshape(len(states), -1), card)
+    values, channels = [], []
+    for name, kind, joint, field, sign in wanted:
+        column = states[order, joints.index(joint), logs.JOINT_FIELDS.index(field)]
+        if np.isnan(column).all():
+            raise InputError(f"the log {path} has no {field} of joint {joint!r}; its publisher leaves it out.")
+        values.append(column * (sign * unit_factor(f"the log {path}, {joint}.{field}", kind, getattr(card.units, kind), "")))
+        channels.append(Channel(name, name, _SI[kind]))
+    table = np.column_stack(values)
+    if not np.isfinite(table).all(axis=1).any():
+        raise InputError(
+            f"the log {path} has no message with all of {', '.join(joints)}; compare those of one publisher at a time, each by "
+            "its own card."
+        )
+    return Recording(time, tuple(channels), table, None)
+
+
+def _joint_column(path: Path, own: str, there: str) -> tuple[str, str, str, str, float]:
+    """Name and quantity of a column of the run, joint, field and sign of what it is compared with."""
+    name, kind = single_column(own)
+    joint, _, field = there.removeprefix("-").rpartition(".")
+    if not joint or field not in logs.JOINT_FIELDS:
+        raise InputError(
+            f"the card maps {own} to {there!r} of the log {path}; of JointState, name JOINT.position, JOINT.velocity or "
+            "JOINT.effort."
+        )
+    if kind not in _OF_FIELD[field]:
+        raise InputError(
+            f"the card maps {own} to {there!r} of the log {path}, but {field} is none of a {kind}; allowed are columns of "
+            f"{' and '.join(_OF_FIELD[field])}."
+        )
+    return name, kind, joint, field, -1.0 if there.startswith("-") else 1.0
+
+
+def _read_bag(path: Path, card: Card, message: str, reader: Callable[..., dict[str, Any]], **more: Any) -> dict[str, Any]:
+    """Messages of the topic of the card, or of the only one."""
     path = path.parent if path.suffix.lower() == ".db3" else path
     libraries = (
         ["mcap.reader", "mcap_ros2.decoder"] if path.suffix.lower() == ".mcap" else ["rosbags.highlevel", "rosbags.typesys"]
@@ -156,31 +231,27 @@ def read_ros(path: Path, card: Card) -> Recording:
         require(library, f"the log {path}", "logs")
     try:
         full = path.resolve()
-        found = foreign.call(logs.read_bag, logs.size_of(str(full)), libraries=libraries, path=str(full), topic=card.topic)
+        found = foreign.call(reader, logs.size_of(str(full)), libraries=libraries, path=str(full), topic=card.topic, **more)
     except (foreign.Refused, OSError) as error:
         raise InputError(f"the log {path} cannot be read as a ROS bag: {error}.") from error
-    _check_topic(path, card, found["topics"])
-    stamps, rows = found["nanoseconds"], found["wrenches"]
-    if not len(rows):
-        raise InputError(f"the log {path} has no message on its topic; check the recorder, or set topic in the card.")
-    if len(found["frames"]) > 1:
-        names = ", ".join(repr(name) for name in found["frames"])
-        raise InputError(
-            f"the log {path} has wrenches in the frames {names} on one topic; record those of one sensor, in one frame."
-        )
-    order = np.lexsort((*rows.T[::-1], stamps))  # a bag is in the order in which messages arrived; their own stamps count
-    time = (stamps[order] - stamps[order[0]]) * 1e-9
-    units = [unit_factor(str(path), kind, getattr(card.units, kind), "") for kind in ("force", "torque")]
-    values = rows[order] * np.repeat(units, 3)
-    channels = tuple(Channel(axis, group_of(axis), _SI[group_of(axis)]) for axis in WRENCH_AXES)
-    return Recording(time, channels, values, card.sensor or "log")
-
-
-def _check_topic(path: Path, card: Card, known: Sequence[str]) -> None:
+    known = found["topics"]
     if card.topic is not None and card.topic not in known:
-        raise InputError(f"the log {path} has no WrenchStamped on topic {card.topic!r}{did_you_mean(card.topic, known)}")
+        raise InputError(
+            f"the log {path} has no {message.partition('/')[2]} on topic {card.topic!r}{did_you_mean(card.topic, known)}"
+        )
     if card.topic is None and len(known) != 1:
         raise InputError(
-            f"the log {path} has {len(known)} topics with geometry_msgs/WrenchStamped ({', '.join(known) or 'none'}); "
+            f"the log {path} has {len(known)} topics with {message} ({', '.join(known) or 'none'}); "
             "name one as 'topic' in the card."
         )
+    if not len(found["nanoseconds"]) and not found.get("joints"):
+        raise InputError(f"the log {path} has no message on its topic; check the recorder, or set topic in the card.")
+    return found
+
+
+def _clock(stamps: np.ndarray, rows: np.ndarray, card: Card) -> tuple[np.ndarray, np.ndarray]:
+    """Return times, s, and the order of the messages: by their own stamps, since a bag is in the order in which they arrived."""
+    if card.time.rate is not None:
+        return np.arange(len(stamps)) / card.time.rate, np.arange(len(stamps))
+    order = np.lexsort((*rows.T[::-1], stamps))
+    return (stamps[order] - stamps[order[:1]]) * 1e-9, order

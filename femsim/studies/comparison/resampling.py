@@ -30,7 +30,7 @@ def lowpass(values: np.ndarray, rate: float, cutoff: float, order: int = 4) -> n
     from scipy.signal import butter, sosfiltfilt
 
     sections = butter(order, cutoff, fs=rate, output="sos")
-    pad = min(len(values) - 1, 3 * (2 * len(sections) + 1), max(1, int(3 * rate / cutoff)))
+    pad = min(len(values) - 1, 3 * (2 * len(sections) + 1), max(1, int(min(3 * rate / cutoff, len(values)))))
     return np.asarray(sosfiltfilt(sections, fill_gaps(values), axis=0, padlen=pad))
 
 

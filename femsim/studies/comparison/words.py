@@ -1,4 +1,4 @@
-"""What a person would say about a comparison: one sentence an axis, and the frame or sign that would fit better."""
+"""What a person would say about a comparison: one sentence an axis, a constant in it, the frame or sign that would fit better."""
 
 from __future__ import annotations
 
@@ -12,12 +12,15 @@ from femsim.studies.comparison.agreement import Agreement
 from femsim.studies.comparison.readers import Channel
 from viz.comparison import SHOWN_UNITS
 
-__all__ = ["better_frame", "sentence"]
+__all__ = ["better_frame", "constant_hint", "sentence"]
 
 #: An axis agrees below this part of the range of the log; its shape is right from this correlation on.
 AGREES, SHAPE = 0.05, 0.95
 #: A constant explains the misfit where it makes this part of its square; a gain is spoken of where it is so far from 1.
 MOST, FAR_GAIN = 0.7, 0.1
+#: A constant is spoken of where the log is a line of the run that leaves at most so much of the misfit, and of what the best gain
+#: alone leaves, and where it is at least this part of the range.
+LINE, ALONE, LEAST = 0.3, 0.5, 0.02
 #: Another frame is suggested where it leaves less than this part of the misfit, and that is at least this part of the range.
 BETTER, WORTH = 0.5, 0.2
 
@@ -60,6 +63,36 @@ def sentence(channel: Channel, values: Agreement, lag: float, range_: float) -> 
     if right:
         return f"{name} follows the log with {size(values.rmse)} RMS of error{late}"
     return f"{name} differs in shape: {size(values.rmse)} RMS of error where the log ranges over {size(range_)}{late}"
+
+
+def constant_hint(channel: Channel, simulated: np.ndarray, measured: np.ndarray, values: Agreement) -> str:
+    """Say that a constant is in the log, or in the run, and that no parameter should be fitted to it; "" for none.
+
+    A fit turns a constant into a gain, so that it shows in the line log = gain run + offset alone.
+
+    Parameters
+    ----------
+    channel : Channel
+        Name and unit of the axis.
+    simulated, measured : ndarray, (n,)
+        Without gaps.
+    values : Agreement
+        Theirs.
+    """
+    if not values.correlation >= SHAPE or values.gain <= 0.0:
+        return ""
+    left = math.sqrt(max(1.0 - values.correlation**2, 0.0)) * float(measured.std())
+    gain = float(simulated @ measured) / float(simulated @ simulated)
+    by_gain = float(np.sqrt(np.mean((measured - gain * simulated) ** 2)))
+    if left > LINE * values.rmse or left > ALONE * by_gain or abs(values.offset) < LEAST * float(np.ptp(measured)):
+        return ""
+    factor, unit = SHOWN_UNITS[channel.unit]
+    size = f"{abs(factor * values.offset):.3g} {unit}".removesuffix(" 1")
+    what = "makes" if abs(values.gain - 1.0) <= LEAST else f"and a gain of {values.gain:.3g} make"
+    return (
+        f"a constant {size} {what} {100 * (1.0 - (left / values.rmse) ** 2):.0f} % of the misfit of {channel.name}: a bias, or a "
+        "tare or weight that only one of them has; take it off by tare of the card. What is fitted to it is not to be believed"
+    )
 
 
 def better_frame(channels: Sequence[Channel], simulated: np.ndarray, measured: np.ndarray) -> str:

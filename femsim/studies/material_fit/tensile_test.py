@@ -17,6 +17,8 @@ from foreign.text import read_text
 
 #: Samples that a test must have; larger numbers, and longer names of columns, are none of a tensile test.
 LEAST_SAMPLES, _LARGEST, _LONGEST_TITLE = 2, 1e15, 200
+#: Silicones tear at stretches of 10 to 15; below the second one a sample is pressed together.
+_LONGEST_STRETCH, _PRESSED = 20.0, 0.9
 _MODULUS = {"Pa": 1.0, "kPa": 1e3, "MPa": 1e6, "N/mm2": 1e6, "GPa": 1e9}
 _RATIO = {"": 1.0, "1": 1.0, "-": 1.0, "mm/mm": 1.0, "m/m": 1.0, "%": 0.01}
 _TIME = {"s": 1.0, "ms": 1e-3, "min": 60.0}
@@ -53,11 +55,12 @@ def read_tensile_test(path: str | Path) -> TensileTest:
     Parameters
     ----------
     path : path-like
-        Text with lines of head, if any, then a line of column names, then numbers; separated by semicolons, tabs or commas. One
-        column is named "engineering strain", "nominal strain", "tensile strain", "strain" or "stretch" (in round or square
-        brackets 1, mm/mm or %), one "engineering stress", "nominal stress", "tensile stress" or "stress" with its unit, e.g.
-        "Engineering Stress (MPa)" or "stress [kPa]". A column "time" (in brackets s, ms or min) is read where all of it is
-        numbers that do not fall. Columns of true strain and stress are not used; other columns may stand beside.
+        Text with lines of head, if any, then a line of column names, then numbers; separated by semicolons, tabs or commas, and
+        with a decimal comma where these separate nothing. One column is named "engineering strain", "nominal strain", "tensile
+        strain", "strain" or "stretch" (in round or square brackets 1, mm/mm or %), one "engineering stress", "nominal stress",
+        "tensile stress" or "stress" with its unit, e.g. "Engineering Stress (MPa)" or "stress [kPa]". A column "time" (in
+        brackets s, ms or min) is read where all of it is numbers that do not fall. Columns of true strain and stress are not
+        used; other columns may stand beside.
 
     Returns
     -------
@@ -72,11 +75,14 @@ def read_tensile_test(path: str | Path) -> TensileTest:
     path = Path(path)
     try:
         text = read_text(path, encoding="utf-8-sig")
-        separator = max(";\t,", key=text.count)
-        rows = list(csv.reader(text.splitlines(), delimiter=separator))
+        marks = sorted(";\t,", key=text.count, reverse=True)
+        tables = {mark: list(csv.reader(text.splitlines(), delimiter=mark)) for mark in marks}
     except (OSError, foreign.Refused, csv.Error) as error:
         reason = getattr(error, "strerror", None) or error
         raise InputError(f"{path}: the tensile test cannot be read ({reason}); check the path and the file.") from None
+    # numbers with a decimal comma may have more commas than separators
+    separator = next((mark for mark, rows in tables.items() if _named(rows) is not None), next(iter(tables)))
+    rows = tables[separator]
     first, x, y = _find_header(path, rows)
     titles = rows[first - 1]
     factor_x, factor_y = _unit(path, titles[x], _RATIO), _unit(path, titles[y], _MODULUS)
@@ -85,7 +91,7 @@ def read_tensile_test(path: str | Path) -> TensileTest:
         if not any(cell.strip() for cell in cells):
             continue
         try:
-            pair = float(cells[x]), float(cells[y])
+            pair = _number(cells[x], separator), _number(cells[y], separator)
         except (ValueError, IndexError):
             pair = (math.nan, math.nan)
         if not (math.isfinite(pair[0]) and math.isfinite(pair[1])):
@@ -106,10 +112,26 @@ def read_tensile_test(path: str | Path) -> TensileTest:
         )
     if np.abs(data).max() > _LARGEST:
         raise InputError(f"{path}: a value of {np.abs(data).max():.3g} is none of a tensile test; check the columns.")
-    return TensileTest(path.stem, stretch, factor_y * data[:, 1], _times(titles, rows[first:]))
+    if stretch.max() > _LONGEST_STRETCH:
+        raise InputError(
+            f"{path}: the largest stretch is {stretch.max():.4g}, but no rubber reaches {_LONGEST_STRETCH:g}; is column "
+            f"{titles[x]!r} in %? Then write (%) behind its name."
+        )
+    pressed = stretch < _PRESSED
+    if pressed.sum() > 2 and np.mean(data[pressed, 1] > 0.0) > 0.5:
+        raise InputError(
+            f"{path}: stresses are positive at stretches from {stretch.min():.4g} to {_PRESSED}, where a rubber is pressed "
+            f"together; is column {titles[x]!r} a strain, which begins at 0? Then name it so; else check its sign."
+        )
+    return TensileTest(path.stem, stretch, factor_y * data[:, 1], _times(titles, rows[first:], separator))
 
 
-def _times(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> np.ndarray | None:
+def _number(cell: str, separator: str) -> float:
+    """Read a number, whose comma is a decimal one where it separates nothing."""
+    return float(cell if separator == "," else cell.replace(",", "."))
+
+
+def _times(titles: Sequence[str], rows: Sequence[Sequence[str]], separator: str) -> np.ndarray | None:
     """Read the times of the samples, s; None where there is no column of them, or it holds something else."""
     names = [_plain_title(title) for title in titles]
     if "time" not in names:
@@ -118,7 +140,7 @@ def _times(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> np.ndarray |
     unit = _IN_BRACKETS.search(titles[column])
     factor = _TIME.get(unit.group(1).strip().lower()) if unit else None
     try:
-        values = np.array([float(cells[column]) for cells in rows if any(cell.strip() for cell in cells)])
+        values = np.array([_number(cells[column], separator) for cells in rows if any(cell.strip() for cell in cells)])
     except (ValueError, IndexError):
         return None
     if factor is None or not np.isfinite(values).all() or (np.diff(values) < 0.0).any():
@@ -128,16 +150,24 @@ def _times(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> np.ndarray |
 
 def _find_header(path: Path, rows: Sequence[Sequence[str]]) -> tuple[int, int, int]:
     """Find the line of column names: the number of lines up to it, and the columns of strain and of stress."""
+    found = _named(rows)
+    if found is not None:
+        return found
+    raise InputError(
+        f"{path}: no line names a column 'engineering strain' (or 'stretch') and a column 'engineering stress (MPa)'; "
+        "add such a line above the numbers."
+    )
+
+
+def _named(rows: Sequence[Sequence[str]]) -> tuple[int, int, int] | None:
+    """As :func:`_find_header`; None where no line names both columns."""
     for count, row in enumerate(rows, start=1):
         names = [_plain_title(cell) for cell in row]
         x = next((names.index(name) for name in _STRAINS if name in names), None)
         y = next((names.index(name) for name in _STRESSES if name in names), None)
         if x is not None and y is not None:
             return count, x, y
-    raise InputError(
-        f"{path}: no line names a column 'engineering strain' (or 'stretch') and a column 'engineering stress (MPa)'; "
-        "add such a line above the numbers."
-    )
+    return None
 
 
 def _plain_title(title: str) -> str:
