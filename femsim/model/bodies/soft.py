@@ -521,15 +521,19 @@ class SoftBody(BodyDefaults, ABC):
 
     def tetrahedra_at_start(self) -> Placed:
         """Return them with the nodes where they start."""
-        return Placed(self.name, self._start, self.tets, self.n_nodes)
+        return Placed(self.name, self._start, self.tets, self.n_nodes, self.middles)
+
+    @cached_property
+    def middles(self) -> np.ndarray:
+        """Nodes in the middle of edges, each with the two ends of its edge, (k, 3); none where elements are linear."""
+        if self.elements.shape[1] == 4:
+            return np.zeros((0, 3), dtype=np.int64)
+        ends = np.sort(self.elements[:, EDGES].reshape(-1, 2), axis=1)
+        return np.unique(np.column_stack([self.elements[:, 4:].ravel(), ends]), axis=0)
 
     @cached_property
     def _surface(self) -> PressedSurface:
-        middles = None
-        if self.elements.shape[1] > 4:
-            ends = np.sort(self.elements[:, EDGES].reshape(-1, 2), axis=1)
-            middles = np.unique(np.column_stack([self.elements[:, 4:].ravel(), ends]), axis=0)
-        return PressedSurface(self.tets, self.n_nodes, middles)
+        return PressedSurface(self.tets, self.n_nodes, self.middles)
 
     def pressed_surface(self) -> PressedSurface:
         """Surface of its tetrahedra."""

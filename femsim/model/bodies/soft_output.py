@@ -17,7 +17,7 @@ class PressedSurface:
         Its tetrahedra.
     n_nodes : int
         Number of its nodes.
-    middles : ndarray of int, (k, 3), optional
+    middles : ndarray of int, (k, 3)
         Nodes in the middle of the edges of quadratic elements, each with the two ends of its edge.
 
     Attributes
@@ -26,12 +26,11 @@ class PressedSurface:
         The surface, outward.
     """
 
-    def __init__(self, tets: np.ndarray, n_nodes: int, middles: np.ndarray | None = None) -> None:
+    def __init__(self, tets: np.ndarray, n_nodes: int, middles: np.ndarray) -> None:
         self.triangles = np.ascontiguousarray(boundary_triangles(tets), dtype=np.int64)
         corners = self.triangles.ravel()
         self._around = np.argsort(corners, kind="stable") // 3
         self._first = np.concatenate([[0], np.cumsum(np.bincount(corners, minlength=n_nodes))])
-        middles = np.zeros((0, 3), dtype=np.int64) if middles is None else middles
         self._middles = middles[np.isin(middles[:, 0], corners)]
 
     def pressure(self, x: np.ndarray, force: np.ndarray) -> np.ndarray:
