@@ -526,10 +526,8 @@ class SoftBody(BodyDefaults, ABC):
     @cached_property
     def middles(self) -> np.ndarray:
         """Nodes in the middle of edges, each with the two ends of its edge, (k, 3); none where elements are linear."""
-        if self.elements.shape[1] == 4:
-            return np.zeros((0, 3), dtype=np.int64)
-        ends = np.sort(self.elements[:, EDGES].reshape(-1, 2), axis=1)
-        return np.unique(np.column_stack([self.elements[:, 4:].ravel(), ends]), axis=0)
+        number, ends = self.elements[:, 4:], np.sort(self.elements[:, EDGES], axis=2)
+        return np.unique(np.column_stack([number.ravel(), ends[:, : number.shape[1]].reshape(-1, 2)]), axis=0)
 
     @cached_property
     def _surface(self) -> PressedSurface:
@@ -582,6 +580,9 @@ class SoftBody(BodyDefaults, ABC):
                 f"{what}: at is {tuple(float(x) for x in at)} m, far outside {self.name!r}, which spans {low} to {high}; "
                 "give a point in it or near it."
             )
+        if weights[nearest].min() < 0.0:  # outside, where large elements far away have larger weights than small ones beside it
+            within = np.maximum(weights, 0.0) / np.maximum(weights, 0.0).sum(axis=1, keepdims=True)
+            nearest = int(np.argmin(np.linalg.norm(np.einsum("mi,mic->mc", within, self.rest[self.tets]) - at, axis=1)))
         return Marker(link, tuple(int(n) for n in self.tets[nearest]), tuple(float(w) for w in weights[nearest]))
 
     def describe(self) -> dict[str, Any]:
