@@ -191,6 +191,36 @@ def test_area_of_a_quadratic_block_is_that_of_its_face() -> None:
     assert run.gauges["half"].values["area_m2"][-1] == pytest.approx(0.625 * face, rel=1e-4)
 
 
+def test_area_in_a_corner_is_that_of_both_faces() -> None:
+    """Nodes on the edge between them are pressed on both: the sum of their forces chose one face, which lost half a cell."""
+    scene = fs.Scene("corner", dt=0.01, duration=0.2, gravity=(-5.0, 0, -G), theta=1.0)
+    scene.add_floor()
+    scene.add_obstacle("wall", fs.Box((0.01, 0.1, 0.1)), position=(-0.03, 0, 0.05))
+    scene.add_soft("block", fs.box_tets((0.04, 0.06, 0.02), (4, 6, 2)), RUBBER, position=(0, 0, 0.01))
+    scene.sensor("all", "block", kind="area")
+    for other in ("floor", "wall"):
+        scene.set_friction("block", other, 0.0)
+        scene.sensor(other, "block", kind="area", partner=other)
+    gauges = fs.simulate(scene).gauges
+    area = {name: float(gauges[name].values["area_m2"][-1]) for name in ("all", "floor", "wall")}
+    assert area == pytest.approx({"all": 3.6e-3, "floor": 2.4e-3, "wall": 1.2e-3}, rel=2e-3)
+
+
+def test_area_does_not_depend_on_friction() -> None:
+    """A plate that a wall pulls down by friction above 1: the force on its edges opposes another face than the wall's most."""
+    scene = fs.Scene("pull", dt=0.01, duration=0.1, gravity=(0, 0, 0), theta=1.0)
+    scene.add_soft("plate", fs.box_tets((0.002, 0.02, 0.02), (1, 2, 2)), RUBBER, fixed=lambda p: p[:, 0] > 0.001 - 1e-9)
+    wall = scene.add_rigid("wall", fs.Box((0.01, 0.1, 0.1)), mass=1.0, position=(-0.011, 0, 0))
+    scene.drive(wall, fs.Motion([0.0, 0.05, 0.1], [(0, 0, 0), (5e-5, 0, 0), (5e-5, 0, -2e-4)]))
+    scene.set_friction("plate", wall, 3.0)
+    scene.sensor("area", "plate", kind="area")
+    scene.sensor("force", "plate")
+    run = fs.simulate(scene)
+    force = run.sensors["force"].force[-1]
+    assert -force[2] > force[0] > 0
+    assert run.gauges["area"].values["area_m2"][-1] == pytest.approx(4e-4, rel=0.05)
+
+
 def test_gap_after_a_restore_is_that_of_the_state() -> None:
     """Boxes fall from several heights: what was found for one is not shown for another after as many steps."""
 

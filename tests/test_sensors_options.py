@@ -201,6 +201,20 @@ def test_readings_that_do_not_fit_their_sensor() -> None:
             call()
 
 
+def test_a_marker_off_the_surface_is_glued_to_the_element_that_is_nearest() -> None:
+    """Of a bar whose cells grow: 3 mm before its fine end it hung on a larger element 8 mm away."""
+    mesh = fs.box_tets((1.0, 0.01, 0.01), (12, 1, 1))
+    points, s = mesh.points.copy(), mesh.points[:, 0] + 0.5
+    points[:, 0] = 0.012 * s + 0.15 * s**3
+    scene = fs.Scene("bar", dt=0.01, duration=0.01)
+    scene.add_soft("bar", fs.make_tetmesh(points, mesh.tets, name="bar", source="test"), "ecoflex_00_50")
+    scene.sensor("ball", "bar", kind="marker", at=(-0.003, 0.0, 0.0))
+    marker = scene.sensors[-1].marker
+    assert marker is not None
+    assert points[list(marker.points), 0].max() < 0.0012
+    np.testing.assert_allclose(marker.weights @ points[list(marker.points)], [-0.003, 0, 0], atol=1e-15)
+
+
 def test_glued_markers_follow_a_body_that_is_not_deformed() -> None:
     scene = fs.Scene("free", dt=0.001, duration=0.05, gravity=(0, 0, 0), theta=1.0)
     cube = scene.add_soft("cube", fs.box_tets((0.02, 0.02, 0.02), 2), "ecoflex_00_50", velocity=(1.0, 0.5, 0.0))

@@ -105,19 +105,32 @@ def test_rows_are_the_velocities_of_the_points_in_contact(pressed: Stepper) -> N
     v = rng.standard_normal(system.n)
     v[system.prescribed] = 0.0
     u = (J @ v).reshape(-1, 3)
-    # by hand: velocity of each node, for rods v + w x (point - centre)
+    # by hand: velocity of the point of the surface or line, for rods plus w x (place of the contact - that point)
     for m in range(len(c)):
         sides = []
         for side in range(2):
-            velocity = np.zeros(3)
+            velocity, turn, point_of_gap = np.zeros((3, 3))
             for point, weight in zip(c.point[m, side], c.weight[m, side], strict=True):
                 for node, share in zip(family._node[point], family._weight[point], strict=True):
                     row = family._row[node]
-                    turn = v[row + 3 : row + 6] if family._columns[row] == 6 else np.zeros(3)
-                    lever = c.position[m, side] - where[node]
-                    velocity += weight * share * (v[row : row + 3] + np.cross(turn, lever))
-            sides.append(velocity)
+                    velocity += weight * share * v[row : row + 3]
+                    turn += weight * share * (v[row + 3 : row + 6] if family._columns[row] == 6 else np.zeros(3))
+                    point_of_gap += weight * share * where[node]
+            sides.append(velocity + np.cross(turn, c.position[m, side] - point_of_gap))
         np.testing.assert_allclose(u[m], c.frame[m] @ (sides[0] - sides[1]), atol=1e-12)
+
+
+def test_links_that_turn_about_their_centres_close_no_gap(pressed: Stepper) -> None:
+    """The line through the centres does not move; rows did see up to a quarter of a link times the difference of two turns."""
+    found = found_within(pressed, 5e-3)
+    _, J = rows_of(pressed, found)
+    v = np.zeros(pressed.system.n)
+    for body, rows in zip(pressed.system.bodies, pressed.system.v_slices, strict=True):
+        if body.kind == "links":
+            v[rows].reshape(-1, 6)[:, 3:] = np.random.default_rng(3).standard_normal((body.n_links, 3))
+    u = (J @ v).reshape(-1, 3)
+    assert (np.abs(u[:, 1:]).max(axis=1) > 1e-4).sum() > 10  # rods roll
+    np.testing.assert_allclose(u[:, 0], 0.0, atol=1e-12)
 
 
 def test_a_rigid_motion_moves_no_contact(pressed: Stepper) -> None:
@@ -238,6 +251,27 @@ def test_crossing_rods_keep_their_momentum(contact: str) -> None:
         for body, q in zip(run.stepper.system.bodies, run.stepper.system.q_slices, strict=True)
     )
     assert b[:, 2].mean() > a[:, 2].mean() + RADIUS
+
+
+def test_rods_that_collide_on_their_surface_end_each_step_apart_and_keep_their_spin() -> None:
+    """One step ended 0.058 mm deep, gained 0.8 % of the energy and was halved; one of 5 ms lost a per cent of the spin."""
+    scene = fs.Scene("collision", dt=5e-4, duration=0.012, gravity=(0, 0, 0), default_friction=0.5)
+    stiff = fs.Elastic(1e7, 0.3, 1200.0, name="stiff")
+    scene.add_rod("a", line(0.2, 20), fs.circular_section(0.003), stiff, velocity=(0, 0, 0.5), contact="surface")
+    askew = line(0.2, 20) @ np.array([[0.36, 0.93, 0.0], [-0.93, 0.36, 0.0], [0.0, 0.0, 1.0]]) + (0.03, 0.02, 0.014)
+    scene.add_rod("b", askew, fs.circular_section(0.003), stiff, velocity=(0.3, 0, -0.5), contact="surface")
+    run = fs.simulate(scene)
+    system, state = run.stepper.system, run.stepper.state
+    start = system.initial_state()
+    before, after = (
+        sum(b.angular_momentum(x.q[q], x.v[v]) for b, q, v in zip(system.bodies, system.q_slices, system.v_slices, strict=True))
+        for x in (start, state)
+    )
+    assert run.status == "converged" and run.steps["contacts"].any() and run.steps["elastic_energy_J"][-1] > 1e-4
+    assert run.steps["substeps"].max() == 1
+    assert run.steps["max_penetration_m"].max() < 1e-8
+    assert np.diff(total_energy(run)).max() < 1e-12
+    np.testing.assert_allclose(after, before, atol=1e-5 * np.linalg.norm(before))
 
 
 def test_stacked_bodies_carry_their_weight() -> None:

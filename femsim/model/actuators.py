@@ -462,7 +462,30 @@ def _given_surface(what: str, body: Tetrahedra, triangles: np.ndarray) -> np.nda
         )
     if len(np.unique(edges, axis=0)) < len(edges):
         raise InputError(f"{what}: neighbouring triangles of the surface run in opposite senses; make all run alike.")
+    triangles = _through_middles(triangles, body)
     return np.asarray(triangles if enclosed_volume(body.rest, triangles) > 0 else triangles[:, ::-1], dtype=np.int64)
+
+
+def _through_middles(triangles: np.ndarray, body: Tetrahedra) -> np.ndarray:
+    """Divide triangles at the nodes in the middle of their edges, which a mesh of linear elements does not have.
+
+    Pressure on the corners of quadratic elements alone would dent their faces.
+    """
+    middle = {(int(a), int(b)): int(m) for m, a, b in body.middles}
+    if not middle:
+        return triangles
+    divided: list[list[int]] = []
+    for corners in triangles.tolist():
+        ring: list[int] = []  # the corners, with the middles between them
+        for a, b in zip(corners, corners[1:] + corners[:1], strict=True):
+            ring += [a, middle.get((min(a, b), max(a, b)), -1)]
+        for k in (0, 2, 4):  # cut off each corner between two middles
+            if ring[k - 1] >= 0 and ring[k + 1] >= 0:
+                divided.append([ring[k - 1], ring[k], ring[k + 1]])
+                ring[k] = -1
+        rest = [node for node in ring if node >= 0]
+        divided += [[rest[0], rest[i], rest[i + 1]] for i in range(1, len(rest) - 1)]
+    return np.array(divided)
 
 
 def enclosed_volume(points: np.ndarray, triangles: np.ndarray) -> float:

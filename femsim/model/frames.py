@@ -78,6 +78,11 @@ class Tetrahedra(Protocol):
     tets: np.ndarray
     n_nodes: int
 
+    @property
+    def middles(self) -> np.ndarray:
+        """Nodes in the middle of the edges of quadratic elements, each with the two ends of its edge, (k, 3)."""
+        ...
+
 
 @dataclass
 class Placed:
@@ -87,6 +92,7 @@ class Placed:
     rest: np.ndarray
     tets: np.ndarray
     n_nodes: int
+    middles: np.ndarray
 
 
 class HoldFrame(Protocol):

@@ -29,7 +29,7 @@ FLOOR_SIZE = 2.0
 
 
 def chosen_fields(fields: Sequence[str] | None) -> tuple[str, ...]:
-    """Check names of fields; "default" and "all" stand for lists. None means default.
+    """Check names of fields, or one; "default" and "all" stand for lists. None means default.
 
     Raises
     ------
@@ -37,7 +37,7 @@ def chosen_fields(fields: Sequence[str] | None) -> tuple[str, ...]:
         An unknown name.
     """
     chosen: list[str] = []
-    for name in ("default",) if fields is None else fields:
+    for name in ("default",) if fields is None else (fields,) if isinstance(fields, str) else fields:
         if name not in FIELDS and name not in ("all", "default"):
             raise InputError(f"field {name!r} is unknown{did_you_mean(name, (*FIELDS, 'all', 'default'))}")
         chosen += {"all": FIELDS, "default": DEFAULT_FIELDS}.get(name, (name,))

@@ -283,18 +283,18 @@ class AreaReader(Reader):
             own = shares if k == self.part else shares[:, ::-1]
             nodes = stepper.scene.parts[k].nodes
             x = stepper.state.q[stepper.system.q_slices[stepper.scene.parts[k].body]].reshape(-1, 3)
-            force, counted = np.zeros_like(x), np.ones(len(x))
+            counted, on, forces = np.ones(len(x)), [nodes[:0]], [np.zeros((0, 3))]
             if k == self.part and chosen is not None:
                 counted[nodes] = chosen
             for side in (0, 1):
                 use = np.flatnonzero((c.part[:, side] == k) & (own[:, side] > 0.0) & (c.state > 0))
-                if not len(use):
-                    continue
-                point = c.point[use, side]
-                weight = np.where(point >= 0, c.weight[use, side], 0.0)
                 pull = (1.0 if side == 0 else -1.0) * c.force[use]
-                np.add.at(force, nodes[point], weight[:, :, None] * pull[:, None, :])
-            area += float(surface.area(x, force) @ counted)
+                push = (pull * c.normal[use]).sum(axis=1, keepdims=True) * c.normal[use]
+                contact, corner = np.nonzero((c.point[use, side] >= 0) & (c.weight[use, side] > 0.0))
+                on.append(nodes[c.point[use[contact], side, corner]])
+                forces.append(push[contact])
+            node, force = np.concatenate(on), np.concatenate(forces)
+            area += float(surface.area(x, node, force) @ counted)
         return [area]
 
 

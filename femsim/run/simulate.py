@@ -94,7 +94,7 @@ def simulate(
         cannot start, and stays beside it, as ``.NAME.replaced``, when the new one is interrupted or fails.
     fps : float, 1/s
         Frames a simulated second.
-    fields : sequence of str, optional
+    fields : str or sequence of str, optional
         Fields in the frames: names out of ``femsim.run.frames.FIELDS``, "all" or "default" (the default).
     format : {"pvd", "vtkhdf"}
         Format of the frames: a PVD series for ParaView 5.11 and newer, or VTKHDF, a fraction of the size, for ParaView 5.12 and

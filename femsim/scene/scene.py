@@ -120,7 +120,7 @@ class Scene(BodyCalls, MotionCalls, ContactCalls):
         node : int, optional
             Node of a marker on a soft body, or link of a marker on a rod.
         at : (3,), m, optional
-            Instead of a node: place of a marker on a soft body at the start, world. It moves as if glued to the nearest element,
+            Instead of a node: place of a marker on a soft body at rest, world. It moves as if glued to the nearest element,
             also up to a few elements off the surface, as the ball of a motion capture system.
         reading : Reading, optional
             What an instrument shows of the wrench (frame, point, tool, filter, sampling, bias, noise), in further columns

@@ -91,7 +91,7 @@ class Nodes(NamedTuple):
     pull : ndarray, (2 * SIDE_NODES,)
         Its weight, negative on side 1.
     lever : ndarray, (2 * SIDE_NODES, 3), m
-        The weighted vector from the node to where the force acts.
+        Its weight times the vector of :func:`lever_of_side`.
     point : ndarray, (2 * SIDE_NODES,)
         Number of the point that the node is.
     """
@@ -130,11 +130,29 @@ def insert_node(row: int, count: int, nodes: Nodes) -> tuple[int, int]:
 
 
 @njit(cache=True, inner=True)
+def lever_of_side(m: int, side: int, pairs: Pairs, points: Points) -> Triple:
+    """Vector to where the force of contact m acts on a side, from the point of the surface or strand that the gap is measured at.
+
+    The links of a rod turn this alone. With levers from their centres a contact between two of them would turn both along the
+    rod too, which moves no point of the strand.
+    """
+    x, y, z = pairs.position[m, side, 0], pairs.position[m, side, 1], pairs.position[m, side, 2]
+    for i in range(3):
+        p = pairs.point[m, side, i]
+        for j in range(2 if p >= 0 else 0):
+            k, weight = points.node[p, j], pairs.weight[m, side, i] * points.weight[p, j]
+            if k >= 0:
+                x, y, z = x - weight * points.place[k, 0], y - weight * points.place[k, 1], z - weight * points.place[k, 2]
+    return x, y, z
+
+
+@njit(cache=True, inner=True)
 def gather_nodes(m: int, pairs: Pairs, points: Points, nodes: Nodes) -> int:
     """Fill the nodes that contact m rests on, those on both sides once; return how many there are."""
     count = 0
     for side in range(2):
         sign = 1.0 if side == 0 else -1.0
+        lever = lever_of_side(m, side, pairs, points)
         for i in range(3):
             p = pairs.point[m, side, i]
             if p < 0:
@@ -148,7 +166,7 @@ def gather_nodes(m: int, pairs: Pairs, points: Points, nodes: Nodes) -> int:
                 nodes.pull[place] += weight
                 nodes.point[place] = k
                 for c in range(3):
-                    nodes.lever[place, c] += weight * (pairs.position[m, side, c] - points.place[k, c])
+                    nodes.lever[place, c] += weight * lever[c]
     return int(count)
 
 

@@ -521,15 +521,17 @@ class SoftBody(BodyDefaults, ABC):
 
     def tetrahedra_at_start(self) -> Placed:
         """Return them with the nodes where they start."""
-        return Placed(self.name, self._start, self.tets, self.n_nodes)
+        return Placed(self.name, self._start, self.tets, self.n_nodes, self.middles)
+
+    @cached_property
+    def middles(self) -> np.ndarray:
+        """Nodes in the middle of edges, each with the two ends of its edge, (k, 3); none where elements are linear."""
+        number, ends = self.elements[:, 4:], np.sort(self.elements[:, EDGES], axis=2)
+        return np.unique(np.column_stack([number.ravel(), ends[:, : number.shape[1]].reshape(-1, 2)]), axis=0)
 
     @cached_property
     def _surface(self) -> PressedSurface:
-        middles = None
-        if self.elements.shape[1] > 4:
-            ends = np.sort(self.elements[:, EDGES].reshape(-1, 2), axis=1)
-            middles = np.unique(np.column_stack([self.elements[:, 4:].ravel(), ends]), axis=0)
-        return PressedSurface(self.tets, self.n_nodes, middles)
+        return PressedSurface(self.tets, self.n_nodes, self.middles)
 
     def pressed_surface(self) -> PressedSurface:
         """Surface of its tetrahedra."""
@@ -578,6 +580,9 @@ class SoftBody(BodyDefaults, ABC):
                 f"{what}: at is {tuple(float(x) for x in at)} m, far outside {self.name!r}, which spans {low} to {high}; "
                 "give a point in it or near it."
             )
+        if weights[nearest].min() < 0.0:  # outside, where large elements far away have larger weights than small ones beside it
+            within = np.maximum(weights, 0.0) / np.maximum(weights, 0.0).sum(axis=1, keepdims=True)
+            nearest = int(np.argmin(np.linalg.norm(np.einsum("mi,mic->mc", within, self.rest[self.tets]) - at, axis=1)))
         return Marker(link, tuple(int(n) for n in self.tets[nearest]), tuple(float(w) for w in weights[nearest]))
 
     def describe(self) -> dict[str, Any]:

@@ -17,7 +17,7 @@ class PressedSurface:
         Its tetrahedra.
     n_nodes : int
         Number of its nodes.
-    middles : ndarray of int, (k, 3), optional
+    middles : ndarray of int, (k, 3)
         Nodes in the middle of the edges of quadratic elements, each with the two ends of its edge.
 
     Attributes
@@ -26,21 +26,32 @@ class PressedSurface:
         The surface, outward.
     """
 
-    def __init__(self, tets: np.ndarray, n_nodes: int, middles: np.ndarray | None = None) -> None:
+    def __init__(self, tets: np.ndarray, n_nodes: int, middles: np.ndarray) -> None:
         self.triangles = np.ascontiguousarray(boundary_triangles(tets), dtype=np.int64)
         corners = self.triangles.ravel()
         self._around = np.argsort(corners, kind="stable") // 3
         self._first = np.concatenate([[0], np.cumsum(np.bincount(corners, minlength=n_nodes))])
-        middles = np.zeros((0, 3), dtype=np.int64) if middles is None else middles
         self._middles = middles[np.isin(middles[:, 0], corners)]
 
     def pressure(self, x: np.ndarray, force: np.ndarray) -> np.ndarray:
         """Contact pressure on each node, (n,), Pa, from positions x (n, 3) m and contact forces (n, 3) N."""
-        return self._pressed(x, force)[0]
+        pressure = np.empty(len(x))
+        kernels.contact_pressure(x, self.triangles, self._first, self._around, self._spread(force), pressure)
+        return pressure
 
-    def area(self, x: np.ndarray, force: np.ndarray) -> np.ndarray:
-        """Tributary area of each node that a force presses on, (n,), m^2; 0 at the others."""
-        return self._pressed(x, force)[1]
+    def area(self, x: np.ndarray, node: np.ndarray, force: np.ndarray) -> np.ndarray:
+        """Tributary area of each node that forces press on, (n,), m^2; 0 at the others.
+
+        From positions x (n, 3) m and forces (m, 3) N, each on a node, (m,); those on the middle of an edge press on its ends too.
+        """
+        if len(self._middles):
+            ends = np.full((len(x), 2), -1)
+            ends[self._middles[:, 0]] = self._middles[:, 1:]
+            given = np.column_stack([node, ends[node]])
+            node, force = given[given >= 0], np.repeat(force, (given >= 0).sum(axis=1), axis=0)
+        area, counted = np.empty(len(x)), np.empty(len(self._around), dtype=np.bool_)
+        kernels.pressed_area(x, self.triangles, self._first, self._around, node, force, counted, area)
+        return area
 
     def _spread(self, force: np.ndarray) -> np.ndarray:
         """Spread forces (n, 3), N, as an even pressure would load the nodes of linear triangles.
@@ -56,8 +67,3 @@ class PressedSurface:
         np.add.at(out, self._middles[:, 1], given)
         np.add.at(out, self._middles[:, 2], given)
         return out
-
-    def _pressed(self, x: np.ndarray, force: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        pressure, area = np.empty(len(x)), np.empty(len(x))
-        kernels.contact_pressure(x, self.triangles, self._first, self._around, self._spread(force), pressure, area)
-        return pressure, area

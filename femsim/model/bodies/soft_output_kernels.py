@@ -103,17 +103,37 @@ def principal_stretches(strain: np.ndarray, out: np.ndarray) -> None:
             out[k, 2] += last
 
 
+@njit(cache=True, inner=True)
+def _outward(x: np.ndarray, triangles: np.ndarray, t: int) -> tuple[float, float, float, float]:
+    """Outward normal of a triangle, twice as long as its area is large, and its length, m^2."""
+    a, b, c = triangles[t, 0], triangles[t, 1], triangles[t, 2]
+    b0, b1, b2 = x[b, 0] - x[a, 0], x[b, 1] - x[a, 1], x[b, 2] - x[a, 2]
+    c0, c1, c2 = x[c, 0] - x[a, 0], x[c, 1] - x[a, 1], x[c, 2] - x[a, 2]
+    n0, n1, n2 = b1 * c2 - b2 * c1, b2 * c0 - b0 * c2, b0 * c1 - b1 * c0
+    return n0, n1, n2, math.sqrt(n0 * n0 + n1 * n1 + n2 * n2)
+
+
+@njit(cache=True, inner=True)
+def _opposed_most(
+    x: np.ndarray, triangles: np.ndarray, around: np.ndarray, start: int, stop: int, f0: float, f1: float, f2: float
+) -> tuple[float, float, float, float]:
+    """How much of a force, N, the triangle at a node takes that the force opposes most, and its unit normal; 0 for none."""
+    most, m0, m1, m2 = 0.0, 0.0, 0.0, 0.0
+    for place in range(start, stop):
+        n0, n1, n2, length = _outward(x, triangles, around[place])
+        if length == 0.0:
+            continue
+        against = -(f0 * n0 + f1 * n1 + f2 * n2) / length
+        if against > most:
+            most, m0, m1, m2 = against, n0 / length, n1 / length, n2 / length
+    return most, m0, m1, m2
+
+
 @njit(cache=True)
 def contact_pressure(
-    x: np.ndarray,
-    triangles: np.ndarray,
-    first: np.ndarray,
-    around: np.ndarray,
-    force: np.ndarray,
-    pressure: np.ndarray,
-    tributary: np.ndarray,
+    x: np.ndarray, triangles: np.ndarray, first: np.ndarray, around: np.ndarray, force: np.ndarray, pressure: np.ndarray
 ) -> None:
-    """Fill the contact pressure of each node, (n,), Pa: normal force over tributary area, both in the deformed shape; and that.
+    """Fill the contact pressure of each node, (n,), Pa: normal force over tributary area, both in the deformed shape.
 
     The surface that a node is pressed on is the outward triangle at the node that its force opposes most, with all triangles
     at the node within 60 degrees of it: at the edge of a box only the face in contact counts. A third of their area
@@ -131,34 +151,60 @@ def contact_pressure(
         Triangles by node.
     force : ndarray, (n, 3), N
         Contact force on each node.
-    pressure, tributary : ndarray, (n,), Pa and m^2
-        Filled; both are 0 where nothing presses.
+    pressure : ndarray, (n,), Pa
+        Filled; 0 where nothing presses.
     """
     for node in range(x.shape[0]):
         pressure[node] = 0.0
-        tributary[node] = 0.0
         f0, f1, f2 = force[node, 0], force[node, 1], force[node, 2]
         if f0 == 0.0 and f1 == 0.0 and f2 == 0.0:
             continue
-        most, m0, m1, m2 = 0.0, 0.0, 0.0, 0.0
-        for choose in range(2):  # first the triangle that is opposed most, then the sum over those like it
-            t0, t1, t2, area = 0.0, 0.0, 0.0, 0.0
-            for place in range(first[node], first[node + 1]):
-                a, b, c = triangles[around[place], 0], triangles[around[place], 1], triangles[around[place], 2]
-                b0, b1, b2 = x[b, 0] - x[a, 0], x[b, 1] - x[a, 1], x[b, 2] - x[a, 2]
-                c0, c1, c2 = x[c, 0] - x[a, 0], x[c, 1] - x[a, 1], x[c, 2] - x[a, 2]
-                n0, n1, n2 = b1 * c2 - b2 * c1, b2 * c0 - b0 * c2, b0 * c1 - b1 * c0
-                length = math.sqrt(n0 * n0 + n1 * n1 + n2 * n2)
-                if length == 0.0:
-                    continue
-                if choose == 0:
-                    against = -(f0 * n0 + f1 * n1 + f2 * n2) / length
-                    if against > most:
-                        most, m0, m1, m2 = against, n0 / length, n1 / length, n2 / length
-                elif n0 * m0 + n1 * m1 + n2 * m2 > 0.5 * length:
-                    t0, t1, t2, area = t0 + n0, t1 + n1, t2 + n2, area + length / 6.0
+        start, stop = first[node], first[node + 1]
+        most, m0, m1, m2 = _opposed_most(x, triangles, around, start, stop, f0, f1, f2)
+        t0, t1, t2, area = 0.0, 0.0, 0.0, 0.0
+        for place in range(start, stop):
+            n0, n1, n2, length = _outward(x, triangles, around[place])
+            if length > 0.0 and n0 * m0 + n1 * m1 + n2 * m2 > 0.5 * length:
+                t0, t1, t2, area = t0 + n0, t1 + n1, t2 + n2, area + length / 6.0
         if most > 0.0:
             length = math.sqrt(t0 * t0 + t1 * t1 + t2 * t2)
             pressure[node] = max(0.0, -(f0 * t0 + f1 * t1 + f2 * t2) / (length * area))
-            if pressure[node] > 0.0:
-                tributary[node] = area
+
+
+@njit(cache=True)
+def pressed_area(
+    x: np.ndarray,
+    triangles: np.ndarray,
+    first: np.ndarray,
+    around: np.ndarray,
+    node: np.ndarray,
+    force: np.ndarray,
+    counted: np.ndarray,
+    area: np.ndarray,
+) -> None:
+    """Fill the area at each node that forces press on, (n,), m^2: a third of the triangles, each once.
+
+    Each force chooses triangles as in :func:`contact_pressure`, for itself: at an edge between a floor and a wall both faces
+    count, while their sum would choose one.
+
+    Parameters
+    ----------
+    x, triangles, first, around : ndarray
+        As there.
+    node, force : ndarray, (m,) and (m, 3), N
+        Forces, each with the node that it is on.
+    counted : ndarray, (3 k,), bool
+        Filled: which of the triangles by node count.
+    area : ndarray, (n,), m^2
+        Filled.
+    """
+    counted[:] = False
+    area[:] = 0.0
+    for k in range(node.shape[0]):
+        start, stop = first[node[k]], first[node[k] + 1]
+        most, m0, m1, m2 = _opposed_most(x, triangles, around, start, stop, force[k, 0], force[k, 1], force[k, 2])
+        for place in range(start, stop if most > 0.0 else start):
+            n0, n1, n2, length = _outward(x, triangles, around[place])
+            if not counted[place] and n0 * m0 + n1 * m1 + n2 * m2 > 0.5 * length:
+                counted[place] = True
+                area[node[k]] += length / 6.0
