@@ -28,9 +28,9 @@ The tour, in the order of a time step:
 7. ``split``: many small groups of contacts at once, by a sparse W; ``masses``: contacts of bodies that have nothing but their
    masses; ``local``, ``fclib``: problems condensed to their contacts (:class:`LocalProblem`), and problems as HDF5 files.
 
-Compiled loops of NAME are in ``NAME_kernels``; ``compiled`` says how they are compiled, ``together`` how several threads run
-one, ``vector_kernels`` and
-``distance_kernels`` are what all of them use. ``errors`` has the exceptions.
+Compiled loops of NAME are in ``NAME_kernels``; ``compiled`` says how they are compiled, ``kernel_sources`` from what,
+``together`` how several threads run one, ``vector_kernels`` and ``distance_kernels`` are what all of them use. ``errors`` has the
+exceptions.
 
 Units are SI: v in m/s, lam in N (the papers' lambda with a force-level A), A in N s/m. The room knows nothing of bodies,
 scenes or files and imports nothing else of ours.

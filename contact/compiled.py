@@ -21,11 +21,13 @@ from typing import Any, ClassVar
 
 import numba
 from numba.core import transforms
-from numba.core.caching import FunctionCache
+from numba.core.caching import FunctionCache, IndexDataCacheFile
 from numba.core.postproc import PostProcessor, VariableLifetime
 from numba.core.registry import CPUDispatcher
 from numba.core.targetconfig import ConfigStack
 from numba.core.types.functions import BaseFunction
+
+from contact.kernel_sources import sources_digest
 
 
 def njit(*, cache: bool, inner: bool = False, **options: Any) -> Callable[[Callable[..., Any]], Any]:
@@ -223,16 +225,32 @@ class Fixed:
 
 
 class KernelCache(FunctionCache):  # type: ignore[misc]
-    """The files of a kernel, one process at a time.
+    """The files of a kernel, one process at a time, and only those of what its code is made of now.
 
     numba reads the index of the signatures, gives a new one the next number and writes both. Two processes that did so at once
-    could give two signatures the same file, and a third would run code that takes other arguments.
+    could give two signatures the same file, and a third would run code that takes other arguments. And it compiles anew where
+    the file of a kernel has changed, but not where that of a kernel has which is part of it, see :mod:`contact.kernel_sources`.
     """
+
+    _stamped = False
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """Read the code for a signature; None where there is none of these sources."""
+        self._stamp()
+        return super().load_overload(sig, target_context)
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Write the code for a signature."""
+        self._stamp()
         with one_at_a_time(Path(self.cache_path)):
             super().save_overload(sig, data)
+
+    def _stamp(self) -> None:
+        """Ask for files of these sources alone: at the first call, when all modules are there."""
+        if not self._stamped:
+            stamp = self._impl.locator.get_source_stamp(), sources_digest(self._py_func.__module__)
+            self._cache_file = IndexDataCacheFile(self._cache_path, self._impl.filename_base, stamp)
+            self._stamped = True
 
 
 @contextmanager
