@@ -18,7 +18,7 @@ from contact.errors import ContactError
 from contact.side_kernels import EDGE_EDGE, Bodies, Kept, Near, Output, Work
 from contact.surface_kernels import Features, depth_inside
 from contact.tree_kernels import Forest
-from contact.vertex_kernels import MAX_KEPT
+from contact.vertex_kernels import MAX_ROUND
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -27,8 +27,8 @@ IntArray = npt.NDArray[np.int64]
 _NEAR = 256
 #: Contacts at the start, for each point; the room grows when needed.
 _ROOM = 4
-#: Possible contacts of one vertex with one body, of which it keeps MAX_KEPT.
-_KEPT = 16
+#: Possible contacts of one vertex with one body, of which it keeps a few.
+_KEPT = 2 * MAX_ROUND
 
 
 @dataclass(frozen=True)
@@ -283,7 +283,7 @@ class DeformableDetector:
         self._near = Near(np.zeros(room, dtype=np.int64), np.zeros(room, dtype=np.int64), np.zeros(room), np.zeros((room, 3)))
 
     def _make_room(self, room: int) -> None:
-        key_base = max(self.n_points, len(self._features.edges), MAX_KEPT * len(self.bodies)) + 1
+        key_base = max(self.n_points, len(self._features.edges), MAX_ROUND * len(self.bodies)) + 1
         self._out = Output(
             key_base, np.zeros(room, dtype=np.int64), np.zeros(room, dtype=np.int64), np.zeros((room, 2), dtype=np.int64),
             np.zeros(room), np.zeros((room, 3, 3)), np.zeros((room, 2, 3), dtype=np.int64), np.zeros((room, 2, 3)),

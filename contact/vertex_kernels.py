@@ -26,10 +26,11 @@ FACING = 0.1
 FACING_RIM = 0.3
 #: A vertex is in front of a face where it rises above its plane by more than this: the sine, seen from a rim of the face.
 RISES = 0.1
-#: Contacts of one vertex whose normals have at least this cosine count as one, the nearest.
-SAME_NORMAL = 0.87
-#: Contacts that one vertex keeps with one body.
-MAX_KEPT = 4
+#: Contacts of one vertex whose normals have at least this cosine count as one, the nearest; and of one point of a strand, which
+#: may lie in a tight ring: facets that are left out there would spring into it, others in each step.
+SAME_NORMAL, SAME_ROUND = 0.87, 0.97
+#: Contacts that one vertex keeps with one body, and one point of a strand, whose place in a list tells them apart.
+MAX_KEPT, MAX_ROUND = 4, 16
 
 
 @njit(cache=True, inner=True)
@@ -207,10 +208,10 @@ def keep_in_order(kept: Kept, count: int, gap: float, normal: Vector, near: int)
 
 
 @njit(cache=True, inner=True)
-def repeats_a_normal(kept_normal: FloatArray, k: int) -> bool:
-    """Whether a nearer one of the possible contacts has nearly the same normal as number k."""
+def repeats_a_normal(kept_normal: FloatArray, k: int, same: float) -> bool:
+    """Whether a nearer one of the possible contacts has a normal with at least this cosine to that of number k."""
     for nearer in range(k):
-        if not dot(row(kept_normal, k), row(kept_normal, nearer)) < SAME_NORMAL:
+        if not dot(row(kept_normal, k), row(kept_normal, nearer)) < same:
             return True
     return False
 
@@ -278,6 +279,7 @@ def vertex_faces(
     """
     points, triangles, near, kept, hits = features.points, features.triangles, work.near, work.kept, work.hits
     same, reach = vertices.body == surface.body, max(margin + vertices.radius, surface.depth)
+    most, alike = (MAX_ROUND, SAME_ROUND) if vertices.strand else (MAX_KEPT, SAME_NORMAL)
     beyond = (max(margin, 0.0) + vertices.radius) * (1.0 + TINY)
     for p in range(vertices.first, vertices.stop):
         here = row(points, p)
@@ -297,11 +299,11 @@ def vertex_faces(
             gap = kept.gap[k] - vertices.radius
             if gap >= margin or (k > 0 and (kept.gap[0] < 0.0 or kept.gap[k] < 0.0)):
                 continue
-            if rank >= MAX_KEPT or repeats_a_normal(kept.normal, k):
+            if rank >= most or repeats_a_normal(kept.normal, k, alike):
                 continue
             if count < out.kind.shape[0]:
                 write_contact(
-                    out, count, VERTEX_FACE, p, MAX_KEPT * surface.body + rank, vertices.body, surface.body, gap,
+                    out, count, VERTEX_FACE, p, MAX_ROUND * surface.body + rank, vertices.body, surface.body, gap,
                     row(kept.normal, k),
                 )  # fmt: skip
                 t, weights = near.triangle[kept.near[k]], row(near.weight, kept.near[k])
