@@ -10,7 +10,7 @@ import numpy as np
 from femsim.model.bodies import rod_kernels as kernels
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class RodJoints:
     """The joints of a rod as numbers, joint k between poses k and k + 1: frame of the start, the n links, frame of the end.
 
@@ -33,6 +33,9 @@ class RodJoints:
     stiffness: np.ndarray
     rest: np.ndarray
     ceiling: float
+
+    def __repr__(self) -> str:
+        return f"<RodJoints of {len(self.arm) - 2} links>"
 
     @property
     def lengths(self) -> np.ndarray:
