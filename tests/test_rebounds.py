@@ -171,6 +171,23 @@ def test_a_racket_gives_a_box_what_it_has_beside_it() -> None:
     assert np.diff(energy).max() < 3e-6 * energy[0]
 
 
+def test_energy_that_soft_contacts_give_back_lessens_no_rebound() -> None:
+    """A box on a soft floor that is on its way up, and a ball that falls on it more than once: each time it leaves with e."""
+    scene = fs.Scene("trampoline", dt=0.002, default_friction=0.0)
+    floor = scene.add_floor()
+    box = scene.add_rigid("box", fs.Box((0.03, 0.03, 0.01)), mass=0.3, position=(0, 0, 0.01), velocity=(0, 0, -0.3))
+    ball = scene.add_rigid("ball", fs.Sphere(0.01), mass=0.05, position=(0, 0, 0.0305), velocity=(0, 0, -0.5))
+    scene.set_softness(box, floor, 1e-4)
+    scene.set_restitution(box, ball, 0.8)
+    stepper, parts = Stepper(scene, make_solver("auto")), []
+    for _ in range(12):
+        before = stepper.state.v[8] - stepper.state.v[2]
+        take_step(stepper)
+        after = stepper.state.v[8] - stepper.state.v[2]
+        parts += [-after / before] if before < 0.0 <= after else []
+    assert parts == pytest.approx([0.8, 0.8], rel=1e-9)
+
+
 def test_rebounds_are_lessened_until_nothing_is_gained() -> None:
     """Three groups: one that gains nothing, one that gains above a part of 0.3, one whose gain is not that of its rebound."""
     rebound, group = np.array([1.0, 2.0, 3.0, 4.0]), np.array([0, 1, 1, 2])

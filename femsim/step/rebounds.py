@@ -64,7 +64,7 @@ class Budget:
     bodies : list of (int, int)
         Group and number of each body of those that are judged, with the bodies that are joined to it.
     judged : ndarray, (groups,), bool
-        Groups of rigid bodies alone that are free or joined to such.
+        Groups of rigid bodies alone that are free or joined to such, unless a contact is soft.
     begun : ndarray, (groups,), J
         Kinetic energy of their bodies at the start, and work of external forces in the step.
     """
@@ -88,13 +88,14 @@ class Budget:
         group[order] = np.repeat(np.arange(count), np.diff(ptr[: count + 1]))
         starts, J = np.array([v.start for v in system.v_slices]), rows.J
         company, able = _companies(system)
+        soft = rows.softness is not None and bool(rows.softness.any())  # what these store is given back
         judged, begun, bodies = np.ones(count, dtype=np.bool_), np.zeros(count), []
         for g in range(count):
             touched = np.zeros(system.n, dtype=np.bool_)
             for m in closed[group == g]:
                 touched[J.indices[J.indptr[3 * m] : J.indptr[3 * m + 3]]] = True
             own = np.unique(company[np.searchsorted(starts, np.flatnonzero(touched), side="right") - 1])
-            judged[g] = able[own].all()
+            judged[g] = able[own].all() and not soft
             for k in np.flatnonzero(np.isin(company, own)).tolist() if judged[g] else ():
                 body, q, v = system.bodies[k], system.q_slices[k], system.v_slices[k]
                 begun[g] += body.kinetic_energy(old.q[q], old.v[v]) + dt * float(system.external[v] @ new.v_hat[v])
