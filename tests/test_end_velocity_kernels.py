@@ -44,6 +44,12 @@ def test_velocities_without_forces_have_what_restitution_asks_for() -> None:
     np.testing.assert_allclose(q, expected[closed] - (dense @ forces.ravel()).reshape(3, 3), rtol=0, atol=1e-13)
 
 
+def test_groups_are_numbered_as_chains_of_blocks_join_contacts() -> None:
+    indptr, indices, group = np.array([0, 2, 3, 5, 7]), np.array([0, 2, 1, 0, 2, 3, 3]), np.empty(4, dtype=np.int64)
+    assert kernels.number_groups(indptr, indices, group) == 3
+    assert group.tolist() == [0, 1, 0, 2]
+
+
 def test_a_change_of_forces_pushes_and_does_work_at_the_end() -> None:
     rng, J = some_contacts()
     lam, u, surface, ends = (*rng.standard_normal((3, NC, 3)), rng.standard_normal(N))

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from contact.compiled import njit
-from contact.masses_kernels import BlockRows, times_blocks
+from contact.masses_kernels import BlockRows, find_groups, times_blocks
 
 
 @njit(cache=True)
@@ -23,6 +23,18 @@ def close_contacts(lam: np.ndarray, u: np.ndarray, still: float, restitution: np
             count += 1
             bounces = bounces or restitution[m] != 0.0
     return count, bounces
+
+
+@njit(cache=True)
+def number_groups(indptr: np.ndarray, indices: np.ndarray, group: np.ndarray) -> int:
+    """Fill the number of the group of each contact, (k,), that a chain of blocks of W joins; return how many groups there are."""
+    k = group.shape[0]
+    order, ptr = np.empty(k, dtype=np.int64), np.empty(k + 1, dtype=np.int64)
+    count = find_groups(indptr, indices, order, ptr)
+    for number in range(count):
+        for i in range(ptr[number], ptr[number + 1]):
+            group[order[i]] = number
+    return count
 
 
 @njit(cache=True, inner=True)

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from contact.masses_kernels import BlockRows, find_groups
+from contact.masses_kernels import BlockRows
 from femsim.model.bodies.body import StepSettings
 from femsim.step import end_velocity_kernels as kernels
 from femsim.step.contact_family import joined
@@ -82,10 +82,8 @@ class Budget:
     @classmethod
     def of(cls, system: System, rows: ContactRows, closed: np.ndarray, W: BlockRows, old: State, new: State, dt: float) -> Budget:
         """Take the contacts ``closed`` (k,) of a step (s) from one state to another; W is their operator."""
-        order, ptr = np.empty(len(closed), dtype=np.int64), np.empty(len(closed) + 1, dtype=np.int64)
-        count = find_groups(W.indptr, W.indices, order, ptr)
         group = np.empty(len(closed), dtype=np.int64)
-        group[order] = np.repeat(np.arange(count), np.diff(ptr[: count + 1]))
+        count = kernels.number_groups(W.indptr, W.indices, group)
         starts, J = np.array([v.start for v in system.v_slices]), rows.J
         company, able = _companies(system)
         soft = rows.softness is not None and bool(rows.softness.any())  # what these store is given back
