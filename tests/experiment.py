@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 
 import femsim as fs
+from femsim.studies.comparison.run_series import RunSeries, make_run_series
 
 NAMES = ("fx", "fy", "fz", "tx", "ty", "tz")
+#: Forces along x over time, s, that look alike half a period off.
+SWINGS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "grows": lambda t: t * np.sin(2.6 * np.pi * t),
+    "beats": lambda t: np.sin(0.9 * t) * np.sin(2.6 * np.pi * t),
+    "pressed and let back": lambda t: np.interp(t, [0.0, 1.0, 2.0, 3.0, 4.0], [0.0, 0.0, 1.0, 0.3, 0.3]),
+}
 
 
 def shaken_box(**reading: object) -> fs.Scene:
@@ -40,3 +48,9 @@ def seen_by(folder: Path, start: float, length: float, rate: float) -> tuple[np.
     time, wrench = sensor_table(folder)
     own = np.arange(0.0, length, 1.0 / rate)
     return own, np.column_stack([np.interp(own + start, time, column) for column in wrench.T])
+
+
+def pulled(time: np.ndarray, **columns: np.ndarray) -> RunSeries:
+    """A run with one sensor whose wrench is given."""
+    table = {f"pull_{a}_{'N' if a[0] == 'f' else 'Nm'}": columns.get(a, 0.0 * time) for a in NAMES}
+    return make_run_series("pulled", {"time_s": time, **table}, (0.0, 0.0, -9.81))
