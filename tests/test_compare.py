@@ -223,7 +223,7 @@ def test_formulas() -> None:
 @pytest.mark.parametrize(
     ("card", "words"),
     [
-        ({"rate": 1e9}, "rate is 1e+09 Hz, but run and log have 1 s in common at most; allowed is what gives 10 to 5000000"),
+        ({"rate": 1e7}, "rate is 1e+07 Hz, but run and log have 1 s in common at most; allowed is what gives 10 to 5000000"),
         ({"rate": 1e-300}, "rate is 1e-300 Hz, but run and log have 1 s in common"),
         ({"filter": {"cutoff": 1e-300}}, "less than one wave of it; it must be above 1 Hz"),
         ({"time": {"offset": 1e300}}, "run and logs share 0 samples at 100 Hz"),
