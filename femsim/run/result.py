@@ -424,7 +424,7 @@ def _energies(energy: Mapping[str, float | None], theta: float) -> list[str]:
     took = {name: energy.get(f"{name}_loss_J") for name in ("friction", "viscous", "other")}
     if not passed or None in took.values():
         return []
-    parts = {name: f"{100.0 * (loss or 0.0) / passed:.1f} %" for name, loss in took.items()}
+    parts = {name: f"{100.0 * (loss or 0.0) / passed:z.1f} %" for name, loss in took.items()}
     prony = f", {parts['viscous']} to Prony terms" if took["viscous"] else ""
     slows = " (theta = 1 damps motion)" if theta == 1.0 else ""
     rest = f"{parts['other']} to damping, impacts and the time step{slows}"
