@@ -20,6 +20,9 @@ _NEAR_LIMIT = 0.8
 #: Steps between two looks at how far bodies have gone.
 _EVERY = 10
 _SMALLER = "Take a smaller dt."
+#: ... where another integrator creates no energy: backward Euler gives it to what turns while it is compressed, the mid-point
+#: rule to what is stiff.
+_OTHER = "Take a smaller dt, or leave theta out: the energy-momentum step creates none."
 #: Time over which efforts and speeds of motors are averaged, s: a corner in a motion asks for any effort in one step.
 _MOTOR_TIME = 0.05
 #: Shares of steps that are judged when the run ends, by bound: what they say and what to change.
@@ -155,7 +158,7 @@ class HealthWatch:
         self.findings.judge(
             "energy", [], created / scale, self._bounds.energy, when,
             f"{created:.3g} J came from nowhere, {created / scale:.2g} of the largest energy that passed, {scale:.3g} J",
-            _SMALLER,
+            _SMALLER if self._stepper.settings.conserving else _OTHER,
         )  # fmt: skip
         if held > self._bounds.energy_stop * max(e["in"], e["least"]):
             self.stop = (
