@@ -57,9 +57,14 @@ MUTANTS = (
         "test_rebounds.py::test_a_tumbling_box_gains_nothing",
     ),
     Mutant(
-        "physics", "what a driven body gives is from nothing", STEP + "rebounds.py",
-        "gained = ended - self.begun + np.bincount(", "gained = ended - self.begun - np.bincount(",
-        "test_rebounds.py::test_a_racket_gives_a_box_what_it_has_beside_it",
+        "physics", "the work of a rebound is counted from where bodies were", STEP + "rebounds.py",
+        "work[self.closed].sum(axis=1) - self.closing,", "work[self.closed].sum(axis=1) + self.closing,",
+        "test_rebounds.py::test_each_rebound_keeps_the_square_of_the_restitution",
+    ),
+    Mutant(
+        "physics", "what friction takes of rebounds comes from nowhere", STEP + "measure.py",
+        "- end.friction_beyond", "- 0.0 * end.friction_beyond",
+        "test_rebounds.py::test_a_tumbling_box_gains_nothing",
     ),
     Mutant(
         "physics", "a step whose end is not found counts as solved", STEP + "end_velocity.py",

@@ -71,7 +71,7 @@ class EndVelocity:
     lam : ndarray, (nc, 3), N
         Contact forces that act in the step, normal first.
     work : ndarray, (nc, 3), J
-        Work of each on the bodies, by directions.
+        Work of each by directions, from where gaps are: with the velocity at which they close beyond the gap.
     held : ndarray, (n,), N and N m
         What drives add to their forces on prescribed rows for it.
     residual : float
@@ -80,6 +80,8 @@ class EndVelocity:
         Contacts at the end of the step and the part of ``lam`` that acts there, (nc, 3), N; None where there is none.
     driving : float, J
         Work of drives beyond that of their forces with the velocities of the step, see :func:`drive_work`.
+    friction_beyond : float, J
+        What friction takes by its own work beyond what impacts with restitution take in all.
     """
 
     v: np.ndarray
@@ -89,6 +91,7 @@ class EndVelocity:
     residual: float = 0.0
     late: tuple[ContactRows, np.ndarray] | None = None
     driving: float = 0.0
+    friction_beyond: float = 0.0
 
     def judged(self, solved: Solved) -> Solved:
         """Call a step not converged where the contact law does not hold for the velocities at its end."""
@@ -185,15 +188,18 @@ def end_velocity(
     if soft is not None:
         W = softened(W, soft[closed] / ((1.0 - settings.theta) * dt))
     impact = _Impact(rows, own, law, closed, W, moved, lam, u, new.v)
+    beyond = 0.0
     if not bounces:
         found = impact.ends(np.zeros(len(closed)))
     else:
         rebound = rebound_speeds(rows, closed, old.v, moved(system.external), settings, newton.still)
-        budget = Budget.of(system, rows, closed, W, old, new, dt)
-        found = without_gain(impact.ends, lambda end: budget.gained(end.v, end.acting), budget.group, rebound)
+        budget = Budget.of(system, solved, closed, W, old, new, settings)
+        found = without_gain(impact.ends, lambda end: budget.gained(end.work), budget.group, rebound)
+        beyond = budget.friction_beyond(found.work)
     if system.prescribes:
         held = held + system.carried(old, new, found.v - new.v) / dt
-    return EndVelocity(found.v, found.acting, found.work, held, found.residual, (rows, found.acting - lam))
+    late = (rows, found.acting - lam)
+    return EndVelocity(found.v, found.acting, found.work, held, found.residual, late, friction_beyond=beyond)
 
 
 class _Found(NamedTuple):

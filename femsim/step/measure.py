@@ -67,7 +67,7 @@ def measure(
     problem, solution = solved.problem, solved.solution
     dt, pressing = problem.dt, forces.contacts.state > 0
     slip = np.sqrt((forces.contacts.u[pressing, 1:] ** 2).sum(axis=1))
-    friction_loss = old.friction_loss - float(end.work[:, 1:].sum())
+    friction_loss = old.friction_loss - float(end.work[:, 1:].sum()) - end.friction_beyond
     reaction = system.reaction(solution.v, forces.generalized + system.joints.pushed()) + end.held
     work = old.work + dt * float((system.external + reaction) @ solution.v)
     work += end.driving + dt * sum(coupling.power for coupling in system.couplings)

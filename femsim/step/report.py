@@ -48,7 +48,8 @@ class StepReport:
     potential_energy : float, J
         Of gravity at the end of the step, zero at the world's origin.
     friction_loss : float, J
-        Work that friction of contacts has taken since the start; that of joints is in ``work``.
+        Work that friction of contacts has taken since the start, of impacts with restitution no more than these took in all;
+        that of joints is in ``work``.
     acted : dict of str to dict of str to ndarray
         What acted in each body and coupling, by its name: wrenches of rod ends, forces of joints, pressures.
     parts : tuple of (float, StepContacts)
