@@ -10,7 +10,6 @@ from typing import ClassVar, Literal, NamedTuple
 import numpy as np
 import scipy.linalg as sl
 import scipy.sparse as sp
-from scipy.sparse.csgraph import connected_components
 
 from contact.errors import ContactError
 from contact.linear import make_factorization
@@ -162,12 +161,10 @@ class Subadmm(Told):
 
 def find_subsystems(problem: ContactProblem) -> np.ndarray:
     """Return the subsystem of each row of A, (n,) int64: groups, of which those that A couples are one."""
-    stops = [group.stop for group in problem.groups]
-    group = np.searchsorted(stops, np.arange(problem.n), side="right")
-    joined = problem.A.data != 0  # zeros that are stored join nothing
-    row, column = group[problem.A.indices[joined]], np.repeat(group, np.diff(problem.A.indptr))[joined]
-    graph = sp.coo_matrix((np.ones(len(row)), (row, column)), shape=(len(stops), len(stops)))
-    return np.asarray(connected_components(graph, directed=False)[1][group], dtype=np.int64)
+    A, (start, stop, _) = problem.A, problem.group_rows
+    system = np.repeat(np.arange(len(start)), stop - start)
+    kernels.join_groups(A.indptr, A.indices, A.data, system, np.arange(len(start)))
+    return system
 
 
 class Forest(NamedTuple):

@@ -106,6 +106,32 @@ class Shares(NamedTuple):
     met: np.ndarray
 
 
+@njit(cache=True, _nrt=False)
+def join_groups(indptr: np.ndarray, indices: np.ndarray, data: np.ndarray, system: np.ndarray, first: np.ndarray) -> None:
+    """Number the sets of groups that A joins, by their first groups, in ``system`` (n,), on entry the group of each row.
+
+    Entries that are stored but zero join nothing. ``first`` (groups,), on entry 0, 1, 2 ..., is to work in.
+    """
+    for j in range(system.shape[0]):
+        for k in range(indptr[j], indptr[j + 1]):
+            a, b = system[indices[k]], system[j]
+            if a == b or data[k] == 0.0:
+                continue
+            while first[a] != a:
+                a = first[a]
+            while first[b] != b:
+                b = first[b]
+            first[max(a, b)] = min(a, b)
+    sets = 0
+    for g in range(first.shape[0]):
+        if first[g] == g:
+            first[g], sets = sets, sets + 1
+        else:
+            first[g] = first[first[g]]
+    for j in range(system.shape[0]):
+        system[j] = first[system[j]]
+
+
 @njit(cache=True)
 def find_trees(
     indptr: np.ndarray, indices: np.ndarray, data: np.ndarray, parent: np.ndarray, system: np.ndarray, is_tree: np.ndarray
