@@ -168,10 +168,14 @@ def find_subsystems(problem: ContactProblem) -> np.ndarray:
 
 
 class Forest(NamedTuple):
-    """Row that each row of A hangs on, (n,) int64, -1 for none; and which subsystems are trees with branches, (subsystems,)."""
+    """Row that each row of A hangs on, (n,) int64, -1 for none, and which subsystems are trees with branches, (subsystems,).
+
+    ``entries`` is how many their factors have.
+    """
 
     parent: np.ndarray
     is_tree: np.ndarray
+    entries: int = 0
 
 
 def _no_trees(system: np.ndarray) -> Forest:
@@ -182,9 +186,9 @@ def find_trees(problem: ContactProblem, system: np.ndarray) -> Forest:
     """Return which of the subsystems, given for each row of A, (n,), are kinematic trees with branches."""
     if all(group.parents is None for group in problem.groups):
         return _no_trees(system)
-    A, forest = problem.A, Forest(row_parents(problem.groups), _no_trees(system).is_tree)
-    kernels.find_trees(A.indptr, A.indices, A.data, forest.parent, system, forest.is_tree)
-    return forest
+    A, parent, is_tree = problem.A, row_parents(problem.groups), _no_trees(system).is_tree
+    entries = kernels.find_trees(A.indptr, A.indices, A.data, parent, system, is_tree)
+    return Forest(parent, is_tree, entries)
 
 
 def find_pieces(law: ContactProblem, system: np.ndarray, forest: Forest | None = None) -> kernels.Pieces:
@@ -193,7 +197,7 @@ def find_pieces(law: ContactProblem, system: np.ndarray, forest: Forest | None =
     J, most = law.J, len(law.J.data)
     contact, ptr = np.empty(most, dtype=np.int64), np.empty(most + 1, dtype=np.int64)
     col, jac = np.empty(most, dtype=np.int64), np.empty((most, 3))
-    found = kernels.split_columns(J.indptr, J.indices, J.data, system, *forest, contact, ptr, col, jac)
+    found = kernels.split_columns(J.indptr, J.indices, J.data, system, forest.parent, forest.is_tree, contact, ptr, col, jac)
     contact, ptr, end = contact[:found].copy(), ptr[: found + 1].copy(), int(ptr[found])
     first = np.searchsorted(contact, np.arange(law.n_contacts + 1)).astype(np.int64)
     return kernels.Pieces(contact, ptr, col[:end].copy(), jac[:end].copy(), first)
@@ -204,20 +208,17 @@ def _systems(system: np.ndarray, forest: Forest, pieces: kernels.Pieces) -> kern
     sizes = np.bincount(system) if len(system) else np.zeros(0, dtype=np.int64)
     row, ptr = _sorted(system, len(sizes))
     piece, own = _sorted(system[pieces.col[pieces.ptr[:-1]]], len(sizes))
-    parent, is_tree = forest
+    parent, is_tree, _ = forest
     small = (sizes <= _SMALL) & ~is_tree
     ends = np.cumsum(np.where(small, sizes**2, 0))
     start = np.where(small, ends - sizes**2, np.where(is_tree, kernels.TREE, kernels.LARGE)).astype(np.int64)
     place = np.empty(len(system), dtype=np.int64)
     place[row] = np.arange(len(row)) - ptr[system[row]]
     data, line = np.zeros(int(ends[-1]) if len(ends) else 0), np.zeros(len(system) + 1, dtype=np.int64)
-    systems = kernels.Systems(ptr, row, own, piece, start, system, place, data, line, line[:0], data[:0])
-    if not is_tree.any():
-        return systems
-    kernels.lay_trees(parent, systems, line[:0])
-    up = np.empty(line[-1], dtype=np.int64)
-    kernels.lay_trees(parent, systems, up)
-    return systems._replace(up=up, tree=np.zeros(len(up)))
+    up, tree = np.empty(forest.entries, dtype=np.int64), np.empty(forest.entries)
+    if forest.entries:
+        kernels.lay_trees(parent, is_tree, ptr, row, place, line, up)
+    return kernels.Systems(ptr, row, own, piece, start, system, place, data, line, up, tree)
 
 
 def _sorted(owner: np.ndarray, owners: int) -> tuple[np.ndarray, np.ndarray]:

@@ -108,7 +108,7 @@ class Shares(NamedTuple):
 
 @njit(cache=True, _nrt=False)
 def join_groups(indptr: np.ndarray, indices: np.ndarray, data: np.ndarray, system: np.ndarray, first: np.ndarray) -> None:
-    """Number the sets of groups that A joins, by their first groups, in ``system`` (n,), on entry the group of each row.
+    """Put the number of the set of groups that A joins, by their first ones, into ``system`` (n,), on entry that of the group.
 
     Entries that are stored but zero join nothing. ``first`` (groups,), on entry 0, 1, 2 ..., is to work in.
     """
@@ -135,45 +135,50 @@ def join_groups(indptr: np.ndarray, indices: np.ndarray, data: np.ndarray, syste
 @njit(cache=True)
 def find_trees(
     indptr: np.ndarray, indices: np.ndarray, data: np.ndarray, parent: np.ndarray, system: np.ndarray, is_tree: np.ndarray
-) -> None:
+) -> int:
     """Fill which subsystems are trees with branches, by ``parent`` (n,) and ``system`` (n,) of each row of A.
 
-    What A couples beside them, as a spring between two legs, leaves none; a chain without branches is none either.
+    What A couples beside them, as a spring between two legs, leaves none; a chain without branches is none either. Return the
+    entries of their factors.
     """
     n, last = system.shape[0], np.full(is_tree.shape[0], -1, dtype=np.int64)
     above, below = np.full(n, -1, dtype=np.int64), np.zeros(is_tree.shape[0], dtype=np.bool_)
+    room = np.zeros(is_tree.shape[0], dtype=np.int64)
     is_tree[:] = False
     for j in range(n):
         s = system[j]
         is_tree[s] |= parent[j] != last[s]
-        last[s], i = j, parent[j]
+        last[s], i = j, j
         while i >= 0:
             above[i] = j
+            room[s] += 1
             i = parent[i]
         for k in range(indptr[j], indptr[j + 1]):
             below[s] |= indices[k] < j and data[k] != 0.0 and above[indices[k]] != j
+    entries = 0
     for s in range(is_tree.shape[0]):
         is_tree[s] &= not below[s]
+        entries += room[s] if is_tree[s] else 0
+    return entries
 
 
-@njit(cache=True)
-def lay_trees(parent: np.ndarray, systems: Systems, up: np.ndarray) -> None:
-    """Fill ``line``, and ``up`` of rows of trees unless that is empty, by ``parent`` (n,) of each row of A."""
-    line, place = systems.line, systems.place
+@njit(cache=True, _nrt=False)
+def lay_trees(
+    parent: np.ndarray, is_tree: np.ndarray, ptr: np.ndarray, row: np.ndarray, place: np.ndarray, line: np.ndarray, up: np.ndarray
+) -> None:
+    """Fill ``line`` and ``up`` of :class:`Systems`, by ``parent`` (n,) of each row of A."""
     line[0] = 0
-    for s in range(systems.start.shape[0]):
-        for k in range(systems.ptr[s], systems.ptr[s + 1]):
+    for s in range(is_tree.shape[0]):
+        for k in range(ptr[s], ptr[s + 1]):
             line[k + 1] = line[k]
-            if systems.start[s] != TREE:
+            if not is_tree[s]:
                 continue
-            above = parent[systems.row[k]]
-            if above >= 0:
-                first = systems.ptr[s] + place[above]
-                line[k + 1] += line[first + 1] - line[first]
-                if up.shape[0]:
-                    up[line[k] : line[k + 1]] = up[line[first] : line[first + 1]]
-            if up.shape[0]:
-                up[line[k + 1]] = k - systems.ptr[s]
+            if parent[row[k]] >= 0:
+                first = ptr[s] + place[parent[row[k]]]
+                for e in range(line[first], line[first + 1]):
+                    up[line[k + 1]] = up[e]
+                    line[k + 1] += 1
+            up[line[k + 1]] = k - ptr[s]
             line[k + 1] += 1
 
 
