@@ -490,6 +490,15 @@ def to_isotropic(problem: ContactProblem, lam: np.ndarray) -> np.ndarray:
     return np.column_stack([lam[:, 0], lam[:, 1:] / problem.tangent_stretch])
 
 
+def _are_parents(parents: object, size: int) -> bool:
+    """Whether this is a tuple of the row that each of so many rows hangs on."""
+    return (
+        isinstance(parents, tuple)
+        and len(parents) == size
+        and all(isinstance(parent, int | np.integer) and -1 <= parent < row for row, parent in enumerate(parents))
+    )
+
+
 def _check_groups(groups: Sequence[Group], n: int) -> None:
     position = 0
     for group in groups:
@@ -509,11 +518,10 @@ def _check_groups(groups: Sequence[Group], n: int) -> None:
                 f"group {group.name!r} has {group.stop - group.start} rows; a group of {group.kind} has {group.stride} rows "
                 f'a {group.kind[:-1]}. Use kind "generalized" for other coordinates.'
             )
-        parents, size = group.parents, group.stop - group.start
-        if parents is not None and (len(parents) != size or not all(-1 <= p < i for i, p in enumerate(parents))):
+        if group.parents is not None and not _are_parents(group.parents, group.stop - group.start):
             raise ContactError(
-                f"group {group.name!r} of {size} rows has the parents {parents}; it needs one for each row, an earlier row of "
-                "the group or -1."
+                f"group {group.name!r} of {group.stop - group.start} rows has the parents {group.parents!r}; give a tuple with "
+                "an earlier row of the group, or -1, for each of them."
             )
         position = group.stop
     if position != n:

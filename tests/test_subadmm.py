@@ -10,11 +10,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from branched import PARENTS, ancestors, two_robots
 from fclib_check import check, read_problem
 from full_sets import full_set, needs_full_sets
 from piles import pile, side_by_side
 from random_problems import random_global, random_local
-from random_trees import PARENTS, ancestors, two_robots
 from slow_twins import random_spd
 from small_blocks import soft_block
 

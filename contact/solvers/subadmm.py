@@ -45,8 +45,9 @@ class SubadmmOptions(FactorizationOptions):
         As for all solvers. Default 1e-4, which is cheap; 1e-8 is only where the problem is well conditioned.
     split : {"body", "subsystem", "none"}
         Each subsystem has its own slacks and its own linear system, or all are one: plain ADMM, the ablation "No Sub" of
-        papers/000 Table III. Subsystems are the groups of a problem; those that A couples are one. ``"body"``: the branches of
-        a kinematic tree also have their own slacks, and its linear system keeps its pattern; ``"subsystem"`` is "No Body".
+        papers/000 Table III. Subsystems are the groups of a problem; those that A couples are one. ``"body"``: branches of a
+        kinematic tree, by ``Group.parents``, have their own slacks too, and its factors the pattern of the tree; worth it from
+        some tens of iterations on. Default ``"subsystem"``, "No Body" there.
     penalty : float
         Penalty of a contact as a multiple of its force per velocity (``scaling``).
     scaling : {"contact", "mean"}
@@ -101,8 +102,10 @@ class Subadmm(Told):
     are -lam and are not kept (eqs. 34 to 39). Every subsystem, and then every contact, is treated by itself, by as many threads
     as ``threads`` says. There is no proof of convergence, for the strict operator is not that of a convex problem.
 
-    Departures: penalties relative to each contact; looks at them ever rarer. Bodies of one kinematic tree are not
-    split (Table III "No Body"): a problem does not say which rows of J belong to which of them.
+    Departures: penalties relative to each contact; looks at them ever rarer. Split by body, a piece of a contact between two
+    links of one tree has no columns of joints that move both alike, which cancel in J: with them in both pieces, as eq. 31 has
+    it, the penalty holds the whole tree against the world, for twice the iterations. Entries of H come from J_p, not from
+    composite bodies (eqs. 40, 41), which gives the same matrix.
 
     Parameters
     ----------
@@ -111,7 +114,8 @@ class Subadmm(Told):
 
     Notes
     -----
-    ``Solution.details`` holds ``subsystems``, ``large`` (those solved by sparse or large dense factors), ``pieces``,
+    ``Solution.details`` holds ``subsystems``, ``trees`` (those split by body), ``large`` (those solved by sparse or large dense
+    factors), ``pieces`` of contacts,
     ``factorizations``, ``penalty`` (the last, relative) and ``returned_iteration``.
     """
 

@@ -76,15 +76,15 @@ def measure(settings: Settings) -> Raw:
     return {"rows": rows, "iterations": iterations}
 
 
-def write(raws: dict[str, Raw], _: Path) -> str:
+def write(raws: dict[str, Raw], _folder: Path) -> str:
     """Table III."""
     raw, given = raws["quadrupeds"], published("table_III", "000")
     lines: list[list[str]] = []
     over_bodies: dict[str, list[str]] = {ROBOTS: [], WHOLE: []}
-    adapted, *_ = RULES
+    adapted = next(iter(RULES))
     for row in raw["rows"]:
         ms = {}
-        for label, (_, printed) in SPLITS.items():
+        for label, (_split, printed) in SPLITS.items():
             for rule in RULES:
                 values = np.array(row["found"][f"{label}, {rule}"])
                 ms[label, rule] = float(values[:, 1].mean())
