@@ -115,8 +115,7 @@ class Subadmm(Told):
     Notes
     -----
     ``Solution.details`` holds ``subsystems``, ``trees`` (those split by body), ``large`` (those solved by sparse or large dense
-    factors), ``pieces`` of contacts,
-    ``factorizations``, ``penalty`` (the last, relative) and ``returned_iteration``.
+    factors), ``pieces``, ``factorizations``, ``penalty`` (the last, relative) and ``returned_iteration``.
     """
 
     description = "SubADMM: ADMM split by bodies, each with its own small linear system; many bodies, loose tolerances"
