@@ -104,8 +104,8 @@ class Subadmm(Told):
 
     Departures: penalties relative to each contact; looks at them ever rarer. Split by body, a piece of a contact between two
     links of one tree has no columns of joints that move both alike, which cancel in J: with them in both pieces, as eq. 31 has
-    it, the penalty holds the whole tree against the world, for twice the iterations. Entries of H come from J_p, not from
-    composite bodies (eqs. 40, 41), which gives the same matrix.
+    it, the penalty holds the whole tree against the world, and it takes 1.1 to 1.3 times the iterations. Entries of H come from
+    J_p, not from composite bodies (eqs. 40, 41), which gives the same matrix.
 
     Parameters
     ----------
