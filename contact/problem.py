@@ -518,10 +518,11 @@ def _check_groups(groups: Sequence[Group], n: int) -> None:
                 f"group {group.name!r} has {group.stop - group.start} rows; a group of {group.kind} has {group.stride} rows "
                 f'a {group.kind[:-1]}. Use kind "generalized" for other coordinates.'
             )
-        if group.parents is not None and not _are_parents(group.parents, group.stop - group.start):
+        if group.parents is not None and (group.stride or not _are_parents(group.parents, group.stop - group.start)):
             raise ContactError(
-                f"group {group.name!r} of {group.stop - group.start} rows has the parents {group.parents!r}; give a tuple with "
-                "an earlier row of the group, or -1, for each of them."
+                f"group {group.name!r} of {group.stop - group.start} rows of kind {group.kind!r} has the parents "
+                f'{group.parents!r}; allowed is, for kind "generalized", a tuple with an earlier row of the group, or -1, for '
+                "each row."
             )
         position = group.stop
     if position != n:

@@ -210,8 +210,7 @@ class Reduction:
 
         kept = np.ones(N, dtype=np.bool_) if joined is None else joined.kept
         for group in self.problem.groups:
-            own = kept[group.start : group.stop]
-            add(group.name, int(np.count_nonzero(own)), group.kind, group.parents if own.all() else None)
+            add(group.name, int(np.count_nonzero(kept[group.start : group.stop])), group.kind, group.parents)
         more = 3 * len(self._soft)
         add("rows", int(np.count_nonzero(kept[n:])) - more, "generalized")
         add("soft contacts", more, "nodes")  # each by itself, like a node; nothing joins them

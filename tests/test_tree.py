@@ -76,6 +76,20 @@ def test_what_couples_rows_or_moves_a_link_hangs_on_one_way_to_the_ground(seed: 
         assert rows <= way[max(rows)]
 
 
+def test_rows_hang_on_one_another_where_a_joint_mimics_one_of_another_leg() -> None:
+    links = [fs.RobotLink(name, 1.0, inertia=0.1 * np.eye(3)) for name in ("base", "a", "b", "c", "d")]
+    ends = {"a": "base", "b": "base", "c": "b", "d": "a"}
+    joints = [
+        fs.RobotJoint(f"to_{child}", parent, child, position=(0.3, 0.1, 0), axis=(0, 1, 0),
+                      mimic=("to_c", 1.0, 0.0) if child == "d" else None)
+        for child, parent in ends.items()
+    ]  # fmt: skip
+    body = fs.Robot("led", links, joints).body("led", np.zeros(3), np.array([1.0, 0, 0, 0]), {}, {})
+    M = body.mass_matrix(body.initial_q())
+    assert M[8, 7] != 0.0 and M[8, 6] != 0.0 and M[7, 6] == 0.0
+    assert body.row_parents() == (-1, 0, 1, 2, 3, 4, 5, 6, 7)
+
+
 def test_legs_of_a_robot_hang_on_its_base_and_a_rigid_body_is_no_tree() -> None:
     scene = fs.Scene("robots", dt=0.01, duration=0.1)
     scene.add_robot(fs.load_robot(data_folder("robots") / "quadruped.urdf"), name="dog", base="free", self_contact=False)
