@@ -458,6 +458,10 @@ class Body(Protocol):
         """Rows of its v behind the first six that move a rigid link too, (k,): those of the joints between the base and it."""
         ...
 
+    def row_parents(self) -> tuple[int, ...] | None:
+        """Row of its v that each one hangs on, (n_v,), see :class:`contact.Group`; None where it is no tree."""
+        ...
+
     def link_screws(self, q: np.ndarray, link: int) -> np.ndarray:
         """How each of these rows moves a rigid link: velocity at its ``link_origin`` and angular velocity, (k, 6), world."""
         ...

@@ -151,6 +151,21 @@ class LinkedBody(BodyDefaults, ABC):
 
     # ---- joints of one coordinate, and what drives them
 
+    def row_parents(self) -> tuple[int, ...] | None:
+        """Row that each row of v hangs on: of all that move a link too, the nearest before it; None for a base alone."""
+        if self.n_v == 6:
+            return None
+        hangs = np.zeros((self.n_v, self.n_v), dtype=np.bool_)
+        for rows in self._rows:
+            moving = np.concatenate([np.arange(6), rows])
+            hangs[np.ix_(moving, moving)] = True
+        parents = np.full(self.n_v, -1)
+        for row in range(self.n_v - 1, 0, -1):  # those before a row lie on one way to the ground, also with mimic joints
+            before = np.flatnonzero(hangs[row, :row])
+            parents[row] = before[-1]
+            hangs[np.ix_(before, before)] = True
+        return tuple(parents.tolist())
+
     def joint_names(self) -> list[str]:
         """Names of the joints of one coordinate."""
         return list(self._scalar)
