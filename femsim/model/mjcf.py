@@ -275,7 +275,7 @@ class _Reader(ElementReader):
         joints = [self._whole(f"a joint of {where}", j, inherited) for j in element if j.tag in ("joint", "freejoint")]
         origin = np.zeros(3)  # of the body's frame in that of its link
         if above is not None:
-            origin = self._hang(name, where, joints, above, place, turn)
+            origin = self._hang(name, joints, above, place, turn)
         mass, centre, inertia, shapes, visuals = self._matter(name, where, element, inherited)
         moved = [Piece(one.shape, np.asarray(one.position) + origin, one.rotation) for one in shapes]
         seen = [Piece(one.shape, np.asarray(one.position) + origin, one.rotation) for one in visuals]
@@ -283,9 +283,7 @@ class _Reader(ElementReader):
         for child in element.findall("body"):
             self._body(child, _Place(name, origin), inherited)
 
-    def _hang(
-        self, name: str, where: str, joints: list[Element], above: _Place, place: np.ndarray, turn: np.ndarray
-    ) -> np.ndarray:
+    def _hang(self, name: str, joints: list[Element], above: _Place, place: np.ndarray, turn: np.ndarray) -> np.ndarray:
         """Add the joints of a body, one behind the other; return the origin of its frame in that of its link.
 
         The frame of a link lies where its joint turns; links without mass are between several joints of a body.
