@@ -11,10 +11,11 @@ from contact import Shape
 from femsim.base.errors import InputError, did_you_mean
 from femsim.base.rotations import quaternion_from_vector
 from femsim.model.bodies import kinds
+from femsim.model.bodies.body import Body
 from femsim.model.bodies.tree import TreeBody
 from femsim.model.bodies.tree_kernels import FIXED
-from femsim.model.commands import MOTION
-from femsim.model.drives import Profile
+from femsim.model.commands import MOTION, FrameMotion
+from femsim.model.drives import PoseFunction, Profile
 from femsim.model.joint_friction import JointFriction
 from femsim.model.parts import Part
 from femsim.model.robots import BaseKind, Robot, RobotLink
@@ -92,8 +93,17 @@ def add_robot(
         scene.couplings.append(JointFriction(body, index))
     scene.notes += robot.notes
     if base != "free":
-        scene.motions[index] = scene.command(name, _still, *MOTION)
+        scene.motions[index] = base_motion(body, scene.command(name, _still, *MOTION))
     return Handle(name, tuple(part.name for part in parts))
+
+
+def base_motion(body: Body, motion: PoseFunction) -> PoseFunction:
+    """Motion of the centre of mass of a base; what a robot is given is that of the frame of its base."""
+    tree, start = kinds.robot(body), body.initial_q()
+    if tree is None:
+        return motion
+    arm = start[:3] - tree.frame_pose(start, 0)[1]
+    return FrameMotion(motion, arm) if arm.any() else motion
 
 
 def _check_base(name: str, base: str, M: np.ndarray) -> None:
