@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from driven_joint import as_logged, write_scene, write_table
-from log_files import write_bag_of_joints, write_mcap_of_joints
+from log_files import write_bag_of_joints, write_mcap_of_joints, write_ros1_bag_of_joints
 
 import femsim as fs
 from femsim.base.units import COLUMN_UNITS
@@ -250,7 +250,7 @@ def states(simulated: fs.Run) -> list[tuple[float, dict[str, list[float]]]]:
     return out
 
 
-@pytest.mark.parametrize("write", [write_mcap_of_joints, write_bag_of_joints])
+@pytest.mark.parametrize("write", [write_mcap_of_joints, write_bag_of_joints, write_ros1_bag_of_joints])
 def test_joint_states_of_a_bag_are_compared(simulated: fs.Run, tmp_path: Path, write: Callable[..., Path]) -> None:
     bag = write(tmp_path / "log.mcap" if write is write_mcap_of_joints else tmp_path / "bag", states(simulated))
     result = fs.compare(simulated, bag, JOINT_CARD)
