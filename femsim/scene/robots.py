@@ -24,7 +24,7 @@ from femsim.model.urdf import load_robot
 from femsim.scene.checks import Handle, Vector, function_of_time, name_of, positive, vector
 from femsim.scene.contents import SceneContents
 from femsim.scene.own_contact import add_own_contact
-from femsim.scene.plausible import notes_on_joint_speed, notes_on_joint_start, notes_on_joint_velocity
+from femsim.scene.plausible import notes_on_joint_jump, notes_on_joint_speed, notes_on_joint_start, notes_on_joint_velocity
 from meshes import TriMesh, make_trimesh, sphere_triangles
 
 _BASES = ("fixed", "free", "planar")
@@ -194,7 +194,8 @@ def drive_joint(
     if exact and motion is not None and (speed := float(body.initial_v()[own.row])):
         scene.notes += notes_on_joint_start(label, unit, speed, (float(motion(_SOON)) - begin) / _SOON)
     if exact and isinstance(motion, Profile):
-        scene.notes += notes_on_joint_speed(label, unit, *motion.fastest, own.max_speed, body.with_mimics(joint))
+        too_fast = notes_on_joint_speed(label, unit, *motion.fastest, own.max_speed, body.with_mimics(joint))
+        scene.notes += too_fast or notes_on_joint_jump(label, unit, motion.times, motion.values, scene.dt)
     if isinstance(velocity, Profile):
         speed = max(velocity.extremes(), key=abs)
         scene.notes += notes_on_joint_velocity(label, unit, speed, own.max_speed, body.with_mimics(joint))
