@@ -259,6 +259,7 @@ def test_joint_states_of_a_bag_are_compared(simulated: fs.Run, tmp_path: Path, w
     assert all(axis.nrmse < 0.01 for axis in result.axes.values())
     assert all(axis.gain == pytest.approx(1.0, abs=0.01) for axis in result.axes.values())
     late = fs.read_log(bag, JOINT_CARD | {"time": {"rate": 250.0}})
+    assert len(late.warnings) == 1 and "those of its messages, are 500 Hz: the log lasts 2 times as long" in late.warnings[0]
     assert late.time[-1] == pytest.approx((len(late.time) - 1) / 250.0) and len(late.time) == 500
 
 
