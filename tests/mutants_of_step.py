@@ -235,6 +235,11 @@ MUTANTS = (
         "test_gauges.py::test_slip_and_energies_on_an_incline",
     ),
     Mutant(
+        "energies", "what dry friction of joints takes is not said", STEP + "measure.py",
+        "dt * sum(coupling.lost for coupling", "0.0 * sum(coupling.lost for coupling",
+        "test_robot_friction.py::test_what_joints_lose_is_said_as_such",
+    ),
+    Mutant(
         "energies", "drives take what they give", STEP + "measure.py",
         "(system.external + reaction) @ solution.v", "(system.external - reaction) @ solution.v",
         "test_work_of_damping.py::test_a_drive_does_the_work_that_lifting_takes",

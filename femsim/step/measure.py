@@ -71,6 +71,7 @@ def measure(
     reaction = system.reaction(solution.v, forces.generalized + system.joints.pushed()) + end.held
     work = old.work + dt * float((system.external + reaction) @ solution.v)
     work += end.driving + dt * sum(coupling.power for coupling in system.couplings)
+    joint_loss = old.joint_loss + dt * sum(coupling.lost for coupling in system.couplings)
     contact_force, force_sum = _on_bodies(owner, forces, len(system.bodies))
     momentum, kinetic, elastic, potential, balance = np.zeros(3), 0.0, 0.0, 0.0, 0.0
     inverted, unbalanced = 0, -1
@@ -96,6 +97,7 @@ def measure(
         if own.drive is not None:
             mount[body.name] = own.drive
         work += dt * own.power
+        joint_loss += dt * own.lost
         work -= dt * body.damping_power(solution.v[v])
         momentum += after
         kinetic += body.kinetic_energy(new.q[q], new.v[v])
@@ -111,6 +113,7 @@ def measure(
         system.acted(), ((dt, forces.contacts),), solved.residual, solved.solves,
         viscous_loss=sum(body.viscous_loss() for body in system.bodies),
         unbalanced=unbalanced, lacking=system.lacks_most(),
+        joint_loss=joint_loss,
         contradicting=system.joints.names(solution.details.get("contradicting_rows", ())),
     )  # fmt: skip
 

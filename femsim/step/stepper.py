@@ -177,6 +177,7 @@ class Stepper:
                 new.q, new.v, new.t, new.v_hat, report.step, report.work, report.friction_loss, state.halving_is_vain,
                 bodies, couplings, memory, state.sensors, settings.dt, state.level, solved.ahead,
                 remembered(state, settings.dt), report.kinetic_energy + report.elastic_energy, solved.again,
+                report.joint_loss,
             )  # fmt: skip
             self._placed = (new.q.tobytes(), arrived)
         return report

@@ -110,6 +110,8 @@ class BodyForces:
         Wrench of the drive on a driven body, for a sensor of kind mount.
     power : float, W
         Power of what holds the body from outside the system, such as the moving frame at the end of a rod.
+    lost : float, W
+        Power that the damping of its own joints takes; it is in ``power`` and :meth:`Body.damping_power`.
     magnitude : float, N
         Sum of the magnitudes of all forces in b and of drives, from which rounding errors of the balance follow.
     """
@@ -119,6 +121,7 @@ class BodyForces:
     drive: np.ndarray | None
     power: float
     magnitude: float
+    lost: float = 0.0
 
 
 class LinkPlaces(NamedTuple):

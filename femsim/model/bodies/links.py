@@ -307,7 +307,8 @@ class LinkedBody(BodyDefaults, ABC):
         if step.driven:
             held = held + self._turning_force(step)
             drive = np.concatenate([held, step.drive[3:6]])
-        return BodyForces(step.external[:3], held, drive, 0.0, float(np.abs(step.b).sum()))
+        lost = float(self._passive @ (step.v_hat * step.v_hat))
+        return BodyForces(step.external[:3], held, drive, 0.0, float(np.abs(step.b).sum()), lost)
 
     @abstractmethod
     def _turning_force(self, step: BodyStep) -> np.ndarray:
