@@ -118,10 +118,9 @@ def weakened(friction: np.ndarray, rows: ContactRows, solved: Solved, end: EndVe
     newton : Newton
         The work that the forces would do at its ``still`` counts as none.
     """
-    lam = solved.solution.lam
-    gained = end.work[:, 1:].sum(axis=1)
-    if not (gained > 0.0).any():
+    if not kernels.friction_works(end.work):
         return None
+    lam, gained = solved.solution.lam, end.work[:, 1:].sum(axis=1)
     share = np.ones(len(lam))
     less = np.flatnonzero((gained > 0.0) & (lam[:, 0] > np.maximum(end.lam[:, 0], 0.0)))
     share[less] = np.maximum(end.lam[less, 0], 0.0) / lam[less, 0]

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from contact.compiled import njit
+
 
 @dataclass
 class ForceMemory:
@@ -30,6 +32,8 @@ class ForceMemory:
     @classmethod
     def of(cls, keys: np.ndarray, forces: np.ndarray) -> ForceMemory:
         """World forces (nc, 3) of contacts with unique keys (nc,) in any order."""
+        if ascend(keys):
+            return cls(keys, forces)
         order = np.argsort(keys, kind="stable")
         return cls(keys[order], forces[order])
 
@@ -43,3 +47,12 @@ class ForceMemory:
             same = self.keys[place] == keys
             lam[same] = np.einsum("mij,mj->mi", frames[same], self.forces[place[same]])
         return lam
+
+
+@njit(cache=True, _nrt=False)
+def ascend(keys: np.ndarray) -> bool:
+    """Whether each key, (nc,), is larger than the one before."""
+    for m in range(1, keys.shape[0]):
+        if keys[m] <= keys[m - 1]:
+            return False
+    return True

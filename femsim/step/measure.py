@@ -19,6 +19,7 @@ from femsim.step.newton import Solved, measured
 from femsim.step.prescribed import held_points
 from femsim.step.report import StepReport
 from femsim.step.residual_kernels import sum_on_bodies
+from femsim.step.rows_kernels import largest_slip
 from femsim.step.state import State
 from femsim.step.system import System
 
@@ -65,8 +66,7 @@ def measure(
         Body of each part, see :attr:`femsim.step.contacts.Contacts.owner`.
     """
     problem, solution = solved.problem, solved.solution
-    dt, pressing = problem.dt, forces.contacts.state > 0
-    slip = np.sqrt((forces.contacts.u[pressing, 1:] ** 2).sum(axis=1))
+    dt = problem.dt
     friction_loss = old.friction_loss - float(end.work[:, 1:].sum())
     reaction = system.reaction(solution.v, forces.generalized + system.joints.pushed()) + end.held
     work = old.work + dt * float((system.external + reaction) @ solution.v)
@@ -107,8 +107,8 @@ def measure(
         _add_holds(mount, scene, system, replace(old, q=old.q + settings.theta * (new.q - old.q)), reaction)
     return StepReport(
         old.step + 1, new.t, solution, measured(problem, solution), forces, max_penetration,
-        float(slip.max(initial=0.0)), kinetic, elastic, work, momentum, balance, mount, inverted, potential, friction_loss,
-        system.acted(), ((dt, forces.contacts),), solved.residual, solved.solves,
+        largest_slip(forces.contacts.state, forces.contacts.u), kinetic, elastic, work, momentum, balance, mount, inverted,
+        potential, friction_loss, system.acted(), ((dt, forces.contacts),), solved.residual, solved.solves,
         viscous_loss=sum(body.viscous_loss() for body in system.bodies),
         unbalanced=unbalanced, lacking=system.lacks_most(),
         contradicting=system.joints.names(solution.details.get("contradicting_rows", ())),

@@ -53,8 +53,8 @@ class PointFamily:
         self._place_carried, self._fastest = Fixed(kernels.place_carried), Fixed(kernels.fastest)
         self._bend = Fixed(turning_kernels.bend)
         self._fill_rows, self._follow, self._add_forces = map(Fixed, (kernels.fill_rows, kernels.follow, kernels.add_forces))
-        self._find_again, self._fill_pairs, self._fill_sides = map(
-            Fixed, (pair_kernels.find_again, pair_kernels.fill_pairs, pair_kernels.fill_sides)
+        self._find_again, self._fill_pairs, self._fill_sides, self._fill_near = map(
+            Fixed, (pair_kernels.find_again, pair_kernels.fill_pairs, pair_kernels.fill_sides, pair_kernels.fill_near)
         )
         shapes: list[PlacedShape] = []
         part_of, rows, columns, radii, point_surface, firsts = [], [], [], [], [], []
@@ -214,14 +214,12 @@ class PointFamily:
         """Parts (n, 2) and gaps (n,), m, of all contacts of a state closer than ``reach`` (m)."""
         if known is not None and known.placed is placed and known.every is not None and self._detector.nested:
             point, shape, gap = known.every
-            near = np.flatnonzero(gap < reach)
-            point, shape, gap = point[near], shape[near], gap[near]
         else:
-            found = self._find(self._place_points(state, placed), placed, reach)
-            point, shape, gap = found.point, found.shape, found.gap.copy()
-        parts = np.empty((len(gap), 2), dtype=np.int64)
-        parts[:, 0], parts[:, 1] = self.point_part[point], self.shape_part[shape]
-        return parts, gap
+            found, reach = self._find(self._place_points(state, placed), placed, reach), math.inf
+            point, shape, gap = found.point, found.shape, found.gap
+        parts, near = np.empty((len(gap), 2), dtype=np.int64), np.empty(len(gap))
+        n = self._fill_near(point, shape, gap, self.point_part, self.shape_part, reach, parts, near)
+        return parts[:n], near[:n]
 
     def overlaps(self, state: State) -> list[tuple[int, int, float, float]]:
         """None: what is inside a shape is pushed out however deep it is."""

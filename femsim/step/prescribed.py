@@ -62,6 +62,8 @@ class Prescribed(NamedTuple):
 
 def prescribed(scene: Scene, system: System, state: State, settings: StepSettings, still: float) -> Prescribed:
     """Velocities of these rows in a step and at its end; velocities that differ by less than ``still``, m/s, are the same."""
+    if not system.prescribes:
+        return Prescribed(system.at_rest, system.at_rest)
     v = prescribed_velocity(scene, system, state, settings)
     if not is_finite(v):
         raise InputError(

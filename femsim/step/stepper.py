@@ -168,7 +168,8 @@ class Stepper:
             beyond = soft_pairs.beyond(
                 contacts.rules.softness, self.vital_signs.sizes.part, overlaps, forces.contacts, solution.lam
             )
-            report.sank, report.theta = self._sank(max(0.0, -float(beyond[1].min(initial=0.0)))), settings.theta
+            deepest = penetration if beyond is overlaps else max(0.0, -float(beyond[1].min(initial=0.0)))
+            report.sank, report.theta = self._sank(deepest), settings.theta
             report.vitals = self.vital_signs.read(problem, solution.lam, forces, new, arrived, beyond)
             report.gained = self._gained(report)
             system.touch(settings, forces.node_force)

@@ -139,11 +139,8 @@ class ArticulatedBody(LinkedBody):
         self._inverse_inertia = np.linalg.inv(tree.inertia[0])
         n = self.n_v
         self._terms = StepTerms(np.zeros((n, n)), np.zeros(n), np.zeros(n), np.zeros(n), self._force, self.joint_damping)
-        self._no_load = np.zeros(6)
-
-    def _load_at(self, t: float) -> np.ndarray:
-        """Load on the base at a time, (6,), N and N m."""
-        return self._no_load if self.load is None else np.concatenate(self.load(t))
+        #: no load, and that on the base in the step that was assembled last, (6,), N and N m
+        self._no_load = self._step_load = np.zeros(6)
 
     # ---- the step
 
@@ -169,10 +166,10 @@ class ArticulatedBody(LinkedBody):
         self._conserving = settings.conserving
         if self.n_joints:
             self._start_motors(t, settings)
-        there, load = self._configuration(q), self._load_at(t + settings.theta * settings.dt)
-        start = self._start(q, v, settings)
+        self._step_load = self._no_load if self.load is None else np.concatenate(self.load(t + settings.theta * settings.dt))
+        there, start = self._configuration(q), self._start(q, v, settings)
         kernels.linearise_about_start(
-            self.tree, there.places, there.M, self._drives, start, load, self._inverse_inertia, self._terms
+            self.tree, there.places, there.M, self._drives, start, self._step_load, self._inverse_inertia, self._terms
         )
         data[:], b[:], external[:] = self._terms.A.ravel(), self._terms.b, self._terms.external
 
@@ -192,10 +189,10 @@ class ArticulatedBody(LinkedBody):
             kernels.fill_residual(terms, start.v, v_hat, out, inertia)
             external[:] = terms.external
             return
-        middle, load = self._configuration(moved), self._load_at(start.t + settings.theta * settings.dt)
-        before, begun = self._configuration(start.q).places, self._start(start.q, start.v, settings)
+        middle, before = self._configuration(moved), self._configuration(start.q).places
+        begun = self._start(start.q, start.v, settings)
         kernels.fill_middle(
-            self.tree, before, middle.places, middle.M, begun, v_hat, load, terms, inertia, self._step_rate
+            self.tree, before, middle.places, middle.M, begun, v_hat, self._step_load, terms, inertia, self._step_rate
         )  # fmt: skip
         external[:] = terms.external
         out[:] = self._step_rate - external + self.joint_damping * v_hat

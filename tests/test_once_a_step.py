@@ -1,0 +1,117 @@
+"""What a step asks once only, and kernels that take the place of several calls of numpy, beside these, to the last bit."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import femsim as fs
+from contact import ContactError, ContactProblem, WarmStart, make_problem, make_solver
+from contact.solvers import base
+from femsim.step import end_velocity_kernels, point_pairs_kernels, rows_kernels, vitals_kernels
+from femsim.step.force_memory import ForceMemory
+from femsim.step.stepper import Stepper
+
+
+def test_a_load_is_asked_once_a_step() -> None:
+    asked: list[float] = []
+
+    def load(t: float) -> tuple[tuple[float, float, float], tuple[float, float, float]]:
+        asked.append(t)
+        return (0.1, 0.0, 0.0), (0.0, 0.0, 1e-4)
+
+    scene = fs.Scene("pulled", dt=0.01, duration=1.0)
+    scene.add_floor()
+    scene.add_rigid("box", fs.Box((0.02, 0.02, 0.02)), density=500.0, position=(0.0, 0.0, 0.02), load=load)
+    stepper = Stepper(scene, make_solver("auto"))
+    asked.clear()
+    for _ in range(3):
+        stepper.step()
+    np.testing.assert_allclose(asked, [0.005, 0.015, 0.025])
+
+
+def resting() -> ContactProblem:
+    """A mass on the floor."""
+    return make_problem(np.eye(3), np.array([0.0, 0.0, -1.0]), np.eye(3)[[2, 0, 1]], np.zeros((1, 3)), 0.5, dt=0.01)
+
+
+def test_a_start_is_checked_once_for_a_problem_and_again_for_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem, checked = resting(), []
+
+    def is_finite(x: np.ndarray) -> bool:
+        checked.append(x.shape)
+        return bool(np.isfinite(x).all())
+
+    monkeypatch.setattr(base, "is_finite", is_finite)
+    found = make_solver("auto").solve(problem, WarmStart(np.zeros(3), np.zeros((1, 3))))
+    assert found.converged and checked == [(3,), (1, 3)]
+    start = base.checked_start(problem, WarmStart(np.zeros(3), np.zeros((1, 3))))
+    assert base.checked_start(problem, start) is start
+    two = make_problem(np.eye(6), np.zeros(6), np.zeros((0, 6)), np.zeros((0, 3)), 0.5, dt=0.01)
+    with pytest.raises(ContactError, match="v of the warm start has shape"):
+        base.checked_start(two, start)
+
+
+@pytest.fixture(params=[1, 2, 7, 40])
+def contacts(request: pytest.FixtureRequest) -> tuple[np.ndarray, np.ndarray]:
+    """Forces and velocities of some contacts, a part of which are zero."""
+    rng = np.random.default_rng(request.param)
+    lam, u = rng.standard_normal((2, request.param, 3)) * (rng.random((2, request.param, 3)) < 0.8)
+    lam[:, 0] = np.abs(lam[:, 0])
+    return lam, u
+
+
+def test_the_fastest_creep_is_that_of_numpy(contacts: tuple[np.ndarray, np.ndarray]) -> None:
+    lam, u = contacts
+    friction, normal = np.full(len(lam), 0.9), lam[:, 0]
+    for speeds in (u, np.where(np.arange(len(u))[:, None] == len(u) // 2, np.nan, u)):
+        held = np.hypot(lam[:, 1], lam[:, 2]) < 0.95 * friction * normal
+        speed = np.where(held & (normal > 1e-6 * normal.max()), np.hypot(speeds[:, 1], speeds[:, 2]), 0.0)
+        worst, found = vitals_kernels.fastest_creep(lam, speeds, friction, 0.95, 1e-6)
+        assert worst == np.argmax(speed)
+        np.testing.assert_array_equal(found, speed[worst])
+
+
+def test_the_deepest_pair_is_that_of_numpy(contacts: tuple[np.ndarray, np.ndarray]) -> None:
+    depth, rng = contacts[0][:, 0], np.random.default_rng(0)
+    parts, size = rng.integers(0, 4, (len(depth), 2)), np.array([0.1, 0.02, np.inf, 0.3])
+    share = depth / size[parts].min(axis=1)
+    assert vitals_kernels.deepest(parts, depth, size) == (np.argmax(share), share.max())
+    worst, lost = vitals_kernels.deepest(parts, np.append(depth[:-1], np.nan), size)
+    assert worst == len(depth) - 1 and np.isnan(lost)
+
+
+def test_penetrations_are_undone_as_fast_as_numpy_says(contacts: tuple[np.ndarray, np.ndarray]) -> None:
+    gap = contacts[1][:, 0]
+    speed = np.empty(len(gap))
+    vitals_kernels.undoing(gap, 0.01, 0.2, 5.0, speed)
+    np.testing.assert_array_equal(speed, np.minimum(0.2 * np.maximum(-gap, 0.0) / 0.01, 5.0))
+
+
+def test_the_largest_slip_and_the_work_of_friction_are_those_of_numpy(contacts: tuple[np.ndarray, np.ndarray]) -> None:
+    lam, u = contacts
+    state = (lam[:, 0] > 0.1).astype(np.int64)
+    slip = np.sqrt((u[state > 0, 1:] ** 2).sum(axis=1))
+    assert rows_kernels.largest_slip(state, u) == slip.max(initial=0.0)
+    assert np.isnan(rows_kernels.largest_slip(state + 1, np.where(u == u[:1], np.nan, u)))
+    for work in (u, -np.abs(u), 0.0 * u):
+        assert end_velocity_kernels.friction_works(work) == (work[:, 1:].sum(axis=1) > 0.0).any()
+
+
+def test_near_contacts_are_those_of_numpy(contacts: tuple[np.ndarray, np.ndarray]) -> None:
+    gap, rng = contacts[1][:, 0], np.random.default_rng(1)
+    number, shape = rng.integers(0, 9, len(gap)), rng.integers(0, 3, len(gap))
+    point_part, shape_part = rng.integers(0, 5, 9), rng.integers(0, 5, 3)
+    parts, near = np.empty((len(gap), 2), dtype=np.int64), np.empty(len(gap))
+    n = point_pairs_kernels.fill_near(number, shape, gap, point_part, shape_part, 0.1, parts, near)
+    own = gap < 0.1
+    np.testing.assert_array_equal(near[:n], gap[own])
+    np.testing.assert_array_equal(parts[:n], np.column_stack([point_part[number[own]], shape_part[shape[own]]]))
+
+
+@pytest.mark.parametrize("keys", [[], [3], [1, 4, 9], [4, 1, 9], [1, 4, 4]])
+def test_forces_are_kept_by_ascending_keys(keys: list[int]) -> None:
+    forces = np.arange(3.0 * len(keys)).reshape(-1, 3)
+    kept, order = ForceMemory.of(np.array(keys, dtype=np.int64), forces), np.argsort(keys, kind="stable")
+    np.testing.assert_array_equal(kept.keys, np.array(keys, dtype=np.int64)[order])
+    np.testing.assert_array_equal(kept.forces, forces[order])
