@@ -8,7 +8,15 @@ import pytest
 import femsim as fs
 from contact import ContactError, ContactProblem, WarmStart, make_problem, make_solver
 from contact.solvers import base
-from femsim.step import end_velocity_kernels, point_pairs_kernels, rows_kernels, vitals_kernels
+from femsim.step import (
+    deforming_rows_kernels,
+    end_velocity_kernels,
+    joint_rows_kernels,
+    point_pairs_kernels,
+    residual_kernels,
+    rows_kernels,
+    vitals_kernels,
+)
 from femsim.step.force_memory import ForceMemory
 from femsim.step.stepper import Stepper
 
@@ -115,3 +123,44 @@ def test_forces_are_kept_by_ascending_keys(keys: list[int]) -> None:
     kept, order = ForceMemory.of(np.array(keys, dtype=np.int64), forces), np.argsort(keys, kind="stable")
     np.testing.assert_array_equal(kept.keys, np.array(keys, dtype=np.int64)[order])
     np.testing.assert_array_equal(kept.forces, forces[order])
+
+
+def test_families_of_contacts_that_are_empty_fill_no_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two cubes far apart on a floor: those between them are asked for nothing, and the step is as with one cube."""
+
+    def asked(*_: object) -> None:
+        raise AssertionError("rows of no contacts were filled")
+
+    monkeypatch.setattr(deforming_rows_kernels, "fill_rows", asked)
+    monkeypatch.setattr(deforming_rows_kernels, "add_forces", asked)
+    ends = []
+    for cubes in (1, 2):
+        scene = fs.Scene("apart", dt=0.01, duration=1.0)
+        scene.add_floor()
+        for k in range(cubes):
+            scene.add_soft(f"cube{k}", fs.box_tets((0.04, 0.04, 0.04), 1), "ecoflex_00_50", position=(k, 0.0, 0.02))
+        stepper = Stepper(scene, make_solver("auto"))
+        report = stepper.step()
+        assert report.solution.converged and len(report.contacts.part) == 4 * cubes
+        ends.append(stepper.state.v[:24])
+    np.testing.assert_allclose(ends[1], ends[0], atol=1e-9)
+
+
+def test_the_body_that_lacks_most_is_that_of_numpy() -> None:
+    rng = np.random.default_rng(3)
+    owned = residual_kernels.Owned(np.array([0, 6, 9]), np.array([6, 9, 30]), np.zeros(3))
+    diagonal, lacking = rng.random(30) + 0.1, rng.standard_normal(30)
+    for scale in ([1.0, 0.0, 0.0], [0.1, 9.0, 0.1], [0.0, 0.0, 1.0], [0.0, 0.0, 0.0], [np.nan, 1.0, 1.0]):
+        lack = np.repeat(scale, [6, 3, 21]) * lacking
+        shares = np.array([float((lack[v] ** 2 / diagonal[v]).sum()) for v in (slice(0, 6), slice(6, 9), slice(9, 30))])
+        expected = np.argmax(shares) if shares.max() > 0.0 else -1
+        assert residual_kernels.worst_body(owned, diagonal, lack) == expected
+
+
+def test_the_largest_speed_of_joints_is_that_of_numpy() -> None:
+    v, given = np.random.default_rng(4).standard_normal((2, 9))
+    for rows in ([], [3], [8, 0, 3]):
+        row = np.array(rows, dtype=np.int64)
+        speeds = np.abs(v[row]) + np.abs(given[row])
+        assert joint_rows_kernels.largest_speed(row, v, given) == speeds.max(initial=0.0)
+    assert np.isnan(joint_rows_kernels.largest_speed(row, v * np.nan, given))

@@ -378,8 +378,8 @@ class Contacts:
         generalized = self.places.settle(placed, placed if moved is None else moved.placed, sums)
         each = self._cut(rows, world)
         memory = tuple([ForceMemory.of(own.key, forces) for own, forces in zip(rows.families, each, strict=True)])
-        sides = [family.sides(own, force) for family, own, force in zip(self.families, rows.families, each, strict=True)]
-        side = Sides.joined(sides)
+        borne = zip(self.families, rows.families, each, strict=True)
+        side = Sides.joined([family.sides(own, force) for family, own, force in borne if len(own)])
         if any(family.hidden and len(own.keep) for family, own in zip(self.families, rows.families, strict=True)):
             lam, u, world = (self._shown(rows, values) for values in (lam, u, world))
         state, taken = np.empty(len(lam), dtype=np.int64), np.zeros(len(lam))

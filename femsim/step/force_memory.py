@@ -39,10 +39,12 @@ class ForceMemory:
 
     def recall(self, keys: np.ndarray, frames: np.ndarray) -> np.ndarray:
         """Return the forces (nc, 3) in the frames (nc, 3, 3) of contacts that were there; zero for new ones."""
+        if not len(keys):
+            return np.zeros((0, 3))
         if len(keys) == len(self.keys) and (keys == self.keys).all():
             return np.asarray(np.einsum("mij,mj->mi", frames, self.forces))
         lam = np.zeros((len(keys), 3))
-        if len(self.keys) and len(keys):
+        if len(self.keys):
             place = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
             same = self.keys[place] == keys
             lam[same] = np.einsum("mij,mj->mi", frames[same], self.forces[place[same]])

@@ -87,7 +87,7 @@ def measure(
         contact = contact_force[index]
         couplings = system.coupling_forces(index)
         # relative to the largest force: net contact, outside, of the drive, of a coupling (see metrics.balance)
-        largest = max(norm(force) for force in (contact, own.outside, own.held, *couplings))
+        largest = max(norm(contact), norm(own.outside), norm(own.held), *map(norm, couplings))
         least = max(body.mass * still / dt, TINY)  # finite, also where forces are not
         scale = max(least, largest, NET_FRACTION * float(force_sum[index]), NOISE_FRACTION * own.magnitude)
         lacking = rate - own.outside - own.held - contact

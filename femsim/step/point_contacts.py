@@ -230,7 +230,7 @@ class PointFamily:
     def rows(self, found: Found, given: Given) -> FamilyRows:
         """Rows of the contacts, without those that nothing can press."""
         if not len(found.contacts):
-            return replace(self._no_rows, found=found)
+            return self._no_rows.of(found)
         rules = self._rules
         both: np.ndarray | None = None
         if rules.anisotropic:

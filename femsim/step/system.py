@@ -37,7 +37,8 @@ PILES_FROM = 1000
 _NO_FORCES = np.zeros((0, 3))
 #: Least part of the largest forces of a scene that the forces of one body are taken for: solvers leave 1e-8 of the former.
 _OWN = 1e-3
-_sizes, _own_sizes, _largest_share = map(Fixed, (kernels.sizes, kernels.own_sizes, kernels.largest_share))
+_sizes, _own_sizes = Fixed(kernels.sizes), Fixed(kernels.own_sizes)
+_largest_share, _worst_body = Fixed(kernels.largest_share), Fixed(kernels.worst_body)
 
 
 class System:
@@ -357,11 +358,7 @@ class System:
         """Return the number of the body with the largest share in the last :meth:`residual`; -1 where nothing is lacking."""
         if len(self.bodies) == 1:
             return 0 if self._lacks > 0.0 else -1
-        with np.errstate(over="ignore", invalid="ignore"):  # where an attempt to solve a step runs away
-            share = self._lacking * self._lacking / self.diagonal()
-        shares = [float(share[v].sum()) for v in self.v_slices]
-        worst = int(np.argmax(shares)) if shares else -1
-        return worst if worst >= 0 and shares[worst] > 0.0 else -1
+        return int(_worst_body(self._owned, self.diagonal(), self._lacking))
 
     def linearise(self, settings: StepSettings, v_hat: np.ndarray, *, positive: bool = False, lagged: bool = False) -> bool:
         """Fill A and b about v_hat, at which :meth:`residual` was asked last: A v = b is Newton's equation for the next v_hat.

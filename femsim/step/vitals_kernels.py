@@ -16,7 +16,7 @@ def undoing(gap: np.ndarray, dt: float, correction: float, most: float, speed: n
         speed[m] = min(correction * max(-gap[m], 0.0) / dt, most)
 
 
-@njit(cache=True, _nrt=False)
+@njit(cache=True, _nrt=False, error_model="numpy")
 def deepest(parts: np.ndarray, depth: np.ndarray, size: np.ndarray) -> tuple[int, float]:
     """Return which pair, (k, 2), is deepest, (k,), m, by the smaller size, m, of its parts; and how deep by that."""
     worst, most = 0, -math.inf

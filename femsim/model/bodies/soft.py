@@ -249,7 +249,7 @@ class SoftBody(BodyDefaults, ABC):
 
     def update_elements(self, q: np.ndarray) -> None:
         """Update forces, energy and the count of inverted elements for positions q (3 n,), m; no work when q is the last one."""
-        if np.array_equal(q, self._updated_at):
+        if (q == self._updated_at).all():
             return
         self._started_from = self._quaternion.copy()
         self._updated_at[:] = q
