@@ -21,7 +21,7 @@ from contact.broad_phase import BroadPhase
 from contact.compiled import Fixed
 from contact.crease_kernels import creases_on_cylinders, crossing_creases
 from contact.creases import CreaseTable
-from contact.detect_kernels import TURNED, VERTEX, place_shapes, search
+from contact.detect_kernels import TURNED, VERTEX, any_able, place_shapes, search
 from contact.edge_kernels import EDGE_PAIRS, crossing_edges
 from contact.errors import ContactError
 from contact.face_kernels import contacts_of_faces
@@ -321,8 +321,7 @@ class Detector:
 
     def _any_of(self, able: BoolArray, n_pairs: int) -> bool:
         """Whether any of the candidate pairs is one of those that are able, (s, runs)."""
-        shape, run = self._broad.pairs[:n_pairs].T
-        return bool(able[shape, run].any())
+        return bool(any_able(self._broad.pairs, n_pairs, able))
 
     def _make_room(self, room: int) -> None:
         self._point: IntArray = np.zeros(room, dtype=np.int64)

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 import femsim as fs
-from contact import ContactError, ContactProblem, WarmStart, make_problem, make_solver
+from contact import ContactError, ContactProblem, WarmStart, detect_kernels, make_problem, make_solver
 from contact.solvers import base
+from femsim.model.bodies import links
 from femsim.step import (
     deforming_rows_kernels,
     end_velocity_kernels,
@@ -164,3 +165,43 @@ def test_the_largest_speed_of_joints_is_that_of_numpy() -> None:
         speeds = np.abs(v[row]) + np.abs(given[row])
         assert joint_rows_kernels.largest_speed(row, v, given) == speeds.max(initial=0.0)
     assert np.isnan(joint_rows_kernels.largest_speed(row, v * np.nan, given))
+
+
+def test_contacts_of_one_robot_are_kept_within_their_margin() -> None:
+    rng = np.random.default_rng(6)
+    number, shape, gap = rng.integers(0, 9, 40), rng.integers(0, 3, 40), rng.random(40)
+    point_part, shape_part, within = rng.integers(0, 5, 9), rng.integers(0, 5, 3), rng.random((5, 5)) < 0.5
+    margin, keep = np.array([0.8, 0.2]), rng.random(40) < 0.7
+    most = np.where(within[point_part[number], shape_part[shape]], margin[1], margin[0])
+    expected = keep & (gap <= most)
+    point_pairs_kernels.keep_within(number, shape, gap, point_part, shape_part, within, margin, keep)
+    np.testing.assert_array_equal(keep, expected)
+    assert 0 < keep.sum() < 40
+
+
+@pytest.mark.parametrize("count", [0, 3, 20])
+def test_pairs_that_are_able_are_those_of_numpy(count: int) -> None:
+    rng = np.random.default_rng(count)
+    for part in (0.0, 0.1, 1.0):
+        pairs, able = rng.integers(0, 6, (20, 2)), rng.random((6, 6)) < part
+        assert detect_kernels.any_able(pairs, count, able) == able[pairs[:count, 0], pairs[:count, 1]].any()
+
+
+def test_links_are_placed_once_for_each_of_the_coordinates_of_a_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Start, guess, middle and end; the start is the end of the step before."""
+    scene = fs.Scene("slides", dt=0.005, duration=1.0)
+    scene.add_floor()
+    scene.add_rigid("box", fs.Box((0.05, 0.05, 0.05)), density=400.0, position=(0.0, 0.0, 0.05), angular_velocity=(0, 0, 9.0))
+    stepper, placed = Stepper(scene, make_solver("auto")), []
+    configure = links._configure
+
+    def counted(tree: object, q: np.ndarray, *room: object) -> None:
+        placed.append(q.tobytes())
+        configure(tree, q, *room)
+
+    for _ in range(3):
+        stepper.step()
+    monkeypatch.setattr(links, "_configure", counted)
+    for _ in range(3):
+        stepper.step()
+    assert len(placed) == 9 == len(set(placed))

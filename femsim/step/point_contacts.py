@@ -53,9 +53,10 @@ class PointFamily:
         self._place_carried, self._fastest = Fixed(kernels.place_carried), Fixed(kernels.fastest)
         self._bend = Fixed(turning_kernels.bend)
         self._fill_rows, self._follow, self._add_forces = map(Fixed, (kernels.fill_rows, kernels.follow, kernels.add_forces))
-        self._find_again, self._fill_pairs, self._fill_sides, self._fill_near = map(
-            Fixed, (pair_kernels.find_again, pair_kernels.fill_pairs, pair_kernels.fill_sides, pair_kernels.fill_near)
+        self._find_again, self._fill_pairs, self._fill_sides = map(
+            Fixed, (pair_kernels.find_again, pair_kernels.fill_pairs, pair_kernels.fill_sides)
         )
+        self._fill_near, self._keep_within = Fixed(pair_kernels.fill_near), Fixed(pair_kernels.keep_within)
         shapes: list[PlacedShape] = []
         part_of, rows, columns, radii, point_surface, firsts = [], [], [], [], [], []
         #: where the points of each part stand among all, and for rigid parts and obstacles where they are in its own frame
@@ -163,13 +164,16 @@ class PointFamily:
             return found
         if not len(found):
             return found
-        keep = ~joints.at_shapes(found.point, self.shape_part[found.shape])
+        keep = np.ones(len(found), dtype=np.bool_)
+        if joints:
+            keep = ~joints.at_shapes(found.point, self.shape_part[found.shape])
         if self._within is not None and isinstance(margin, np.ndarray):
-            within = self._within[self.point_part[found.point], self.shape_part[found.shape]]
-            keep &= found.gap <= np.where(within, margin[1], margin[0])
+            self._keep_within(
+                found.point, found.shape, found.gap, self.point_part, self.shape_part, self._within, margin, keep
+            )  # fmt: skip
         for first, last, other in self._without:
             keep &= (found.point < first) | (found.point >= last) | (self.shape_part[found.shape] != other)
-        return found.select(keep)
+        return found if keep.all() else found.select(keep)
 
     def detect(self, state: State, placed: Placed, margin: float | np.ndarray) -> Found:
         """Find the contacts of a state within a margin, m."""

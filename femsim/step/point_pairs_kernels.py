@@ -106,3 +106,23 @@ def fill_near(
             near[count] = gap[m]
             count += 1
     return count
+
+
+@njit(cache=True, _nrt=False)
+def keep_within(
+    number: np.ndarray,
+    shape: np.ndarray,
+    gap: np.ndarray,
+    point_part: np.ndarray,
+    shape_part: np.ndarray,
+    within: np.ndarray,
+    margin: np.ndarray,
+    keep: np.ndarray,
+) -> None:
+    """Leave out of ``keep`` (nc,) bool contacts whose gap is beyond its margin, (2,), m: the second of links of one robot.
+
+    ``within`` (np, np) bool are the pairs of these.
+    """
+    for m in range(gap.shape[0]):
+        most = margin[1] if within[point_part[number[m]], shape_part[shape[m]]] else margin[0]
+        keep[m] = keep[m] and gap[m] <= most

@@ -71,7 +71,7 @@ class LinkedBody(BodyDefaults, ABC):
         self._q0, self._v0 = q.astype(np.float64), v.astype(np.float64)
         self._indptr = np.arange(0, self.n_v * self.n_v + 1, self.n_v, dtype=np.int64)
         self._indices = np.tile(np.arange(self.n_v, dtype=np.int64), self.n_v)
-        self._known: tuple[_Configuration, ...] = ()  # of the three latest q: a step asks for its start, middle and end
+        self._known: tuple[_Configuration, ...] = ()  # of the four latest q: a step asks for start, guess, middle and end
         #: rate of momentum of all coordinates in the step, by the equations that were solved
         self._step_rate = np.zeros(self.n_v)
         self._conserving = False
@@ -199,14 +199,14 @@ class LinkedBody(BodyDefaults, ABC):
         return self._mass
 
     def _configuration(self, q: np.ndarray) -> _Configuration:
-        """Return the configuration of coordinates; no work when they are among the three latest."""
+        """Return the configuration of coordinates; no work when they are among the four latest."""
         asked = q.tobytes()
         for known in self._known:
             if asked == known.q:
                 return known
         found = _Configuration(asked, kernels.no_places(len(self._rows)), np.empty((self.n_v, self.n_v)))
         _configure(self.tree, np.ascontiguousarray(q, dtype=np.float64), found.places, found.M)
-        self._known = (found, *self._known[:2])
+        self._known = (found, *self._known[:3])
         return found
 
     def mass_matrix(self, q: np.ndarray) -> np.ndarray:
