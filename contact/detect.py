@@ -27,6 +27,7 @@ from contact.errors import ContactError
 from contact.face_kernels import contacts_of_faces
 from contact.faces import faced_pairs, make_faces
 from contact.facing_kernels import faced_corners
+from contact.metrics import any_of
 from contact.placed_kernels import Output, Shapes
 from contact.rim_kernels import rolling_contacts
 from contact.shape_points import ShapePoints, whole_numbers
@@ -317,7 +318,7 @@ class Detector:
 
     def _near(self, able: BoolArray, crossed: BoolArray | None, n_pairs: int) -> bool:
         """Whether points of a body are near a shape that crosses one of its shapes, given what :meth:`_crossed_by` found."""
-        return bool(able.any()) if crossed is None else self._any_of(crossed, n_pairs)
+        return any_of(able) if crossed is None else self._any_of(crossed, n_pairs)
 
     def _any_of(self, able: BoolArray, n_pairs: int) -> bool:
         """Whether any of the candidate pairs is one of those that are able, (s, runs)."""
@@ -542,7 +543,8 @@ class Detector:
         self._last_margin = None
         self._margin[:] = margin
         np.add(self.point_radius, self._margin, out=self._reach)
-        if not self._reach.sum() < np.inf:
+        lengths = self._reach.sum() if isinstance(margin, np.ndarray) else margin
+        if not lengths < np.inf and len(self._margin):
             bad = int(np.flatnonzero(~np.isfinite(self._margin))[0])
             raise ContactError(f"detect: margin of point {bad} is {self._margin[bad]} m; give finite lengths.")
         if self._creases is not None:

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 import femsim as fs
-from contact import ContactError, ContactProblem, WarmStart, detect_kernels, make_problem, make_solver
+from contact import ContactError, ContactProblem, Detector, PlacedShape, WarmStart, detect_kernels, make_problem, make_solver
+from contact.metrics import any_of
 from contact.solvers import base
-from femsim.model.bodies import links
+from femsim.model.bodies import links, node_kernels
 from femsim.step import (
     deforming_rows_kernels,
     end_velocity_kernels,
@@ -205,3 +206,24 @@ def test_links_are_placed_once_for_each_of_the_coordinates_of_a_step(monkeypatch
     for _ in range(3):
         stepper.step()
     assert len(placed) == 9 == len(set(placed))
+
+
+@pytest.mark.parametrize(
+    "x", [[], [0.0, -0.0], [0.0, 1e-320], [np.nan, 0.0], [False, True], [[0.0, 0.0], [0.0, -3.0]], [-np.inf]]
+)
+def test_what_is_asked_of_short_arrays_is_what_numpy_says(x: list[float]) -> None:
+    numbers = np.array(x)
+    assert any_of(numbers) == numbers.any()
+    flat = numbers.ravel().astype(np.float64)
+    np.testing.assert_array_equal(residual_kernels.largest(flat), np.abs(flat).max(initial=0.0))
+    for other in (flat, flat + 1.0, -flat):
+        assert node_kernels.same_numbers(flat, other) == np.array_equal(flat, other)
+
+
+def test_a_margin_that_is_not_finite_is_named() -> None:
+    box = PlacedShape(fs.Box((0.1, 0.1, 0.1)), 0, np.eye(3), np.zeros(3), 0)
+    pairs = np.array([[False, True], [True, False]])
+    detector = Detector([box], np.array([1]), np.zeros(1), np.zeros(1, dtype=np.int64), pairs)
+    for margin in (np.inf, np.nan, np.array([np.inf])):
+        with pytest.raises(ContactError, match="margin of point 0 is"):
+            detector.detect(np.ones((1, 3)), np.eye(3)[None], np.zeros((1, 3)), margin)

@@ -39,7 +39,7 @@ from contact import ContactProblem, from_isotropic, isotropic, to_isotropic
 from contact.compiled import Fixed
 from contact.masses import softened, split_operator, velocities
 from contact.masses_kernels import BlockRows
-from contact.metrics import is_finite
+from contact.metrics import any_of, is_finite
 from contact.split import solve_split
 from femsim.model.bodies.body import StepSettings
 from femsim.step import end_velocity_kernels as kernels
@@ -287,7 +287,7 @@ def drive_work(
         return work
     for body, q, v in zip(system.bodies, system.q_slices, system.v_slices, strict=True):
         own = system.prescribed[v]
-        if own.any() and uneven[v].any():
+        if any_of(own) and any_of(uneven[v]):
             change = mass_times(body.inertia(old.q[q], new.q[q]), end.v[v] - old.v[v])
             work += float(change[own] @ uneven[v][own])
     return work

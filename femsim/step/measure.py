@@ -88,7 +88,8 @@ def measure(
         couplings = system.coupling_forces(index)
         # relative to the largest force: net contact, outside, of the drive, of a coupling (see metrics.balance)
         largest = max(norm(contact), norm(own.outside), norm(own.held), *map(norm, couplings))
-        least = max(body.mass * still / dt, TINY)  # finite, also where forces are not
+        mass = body.mass
+        least = max(mass * still / dt, TINY)  # finite, also where forces are not
         scale = max(least, largest, NET_FRACTION * float(force_sum[index]), NOISE_FRACTION * own.magnitude)
         lacking = rate - own.outside - own.held - contact
         left = norm(lacking - couplings.sum(axis=0) if len(couplings) else lacking) / scale
@@ -100,7 +101,7 @@ def measure(
         momentum += after
         kinetic += body.kinetic_energy(new.q[q], new.v[v])
         elastic += body.elastic_energy(new.q[q])
-        potential -= body.mass * float(scene.gravity @ body.centre_of_mass(new.q[q]))
+        potential -= mass * float(scene.gravity @ body.centre_of_mass(new.q[q]))
         inverted += body.inverted_elements
     mount |= dict(driven for coupling in system.couplings if (driven := coupling.mounted()) is not None)
     if scene.holds:

@@ -10,7 +10,7 @@ import numpy as np
 
 from contact import Detector, PlacedShape, PointContacts, first_points
 from contact.compiled import Fixed
-from contact.metrics import norm
+from contact.metrics import any_of, norm
 from femsim.base.rotations import cross_matrix, quaternion_from_vector, quaternion_to_matrix
 from femsim.model.contact_rules import ContactRules
 from femsim.model.parts import Part
@@ -157,7 +157,7 @@ class PointFamily:
 
         Where two parts have many, some are left out, unless they are asked for as a ``whole``.
         """
-        one = float(margin.max()) if isinstance(margin, np.ndarray) else float(margin)
+        one = max(margin.tolist()) if isinstance(margin, np.ndarray) else float(margin)
         found = self._detector.detect_on(points, placed.rotation, placed.translation, one, whole=whole)
         joints = self.whole_joints
         if not self._without and not joints and (self._within is None or np.ndim(margin) == 0):
@@ -173,7 +173,7 @@ class PointFamily:
             )  # fmt: skip
         for first, last, other in self._without:
             keep &= (found.point < first) | (found.point >= last) | (self.shape_part[found.shape] != other)
-        return found if keep.all() else found.select(keep)
+        return found if np.count_nonzero(keep) == len(keep) else found.select(keep)
 
     def detect(self, state: State, placed: Placed, margin: float | np.ndarray) -> Found:
         """Find the contacts of a state within a margin, m."""
@@ -186,7 +186,7 @@ class PointFamily:
         The points of a rod are the centres of its links: their distance to a shape decides on contact. With links of one robot
         that may have contact a second bound, (2,), is that of their approach: what its base does closes no gap between them.
         """
-        moving = [rates.v_hat, rates.v_prescribed] if self._system.prescribes and rates.v_prescribed.any() else [rates.v_hat]
+        moving = [rates.v_hat, rates.v_prescribed] if self._system.prescribes and any_of(rates.v_prescribed) else [rates.v_hat]
         speed = sum(self.fastest(placed, v) for v in moving)
         if self._within is None:
             return speed
@@ -329,7 +329,7 @@ class PointFamily:
         the base do; but its centre goes straight. In an energy-momentum step Cayley's map turns the base, by which ways are as
         they are at the middle.
         """
-        if (middle and self._system.conserving) or not (self._system.prescribes and given.v.any()):
+        if (middle and self._system.conserving) or not (self._system.prescribes and any_of(given.v)):
             return
         c: PointContacts = found.contacts
         sides = (self.point_part[c.point[keep]], 1.0), (self.shape_part[c.shape[keep]], -1.0)

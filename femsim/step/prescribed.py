@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from contact.metrics import is_finite
+from contact.metrics import any_of, is_finite
 from femsim.base.errors import InputError
 from femsim.base.rotations import (
     angular_velocity,
@@ -139,7 +139,7 @@ def prescribed_end(scene: Scene, system: System, state: State, settings: StepSet
         row = system.v_slices[index].start
         moved, turned = rate_of(motion, t, dt)
         end[row : row + 3] = moved
-        if turned.any():
+        if any_of(turned):
             turned = angular_velocity(np.asarray(motion(t)[1], dtype=np.float64), turned)
         end[row + 3 : row + 6] = turned
     for body, rows in zip(system.bodies, system.v_slices, strict=True):

@@ -109,6 +109,17 @@ def largest_share(owned: Owned, diagonal: np.ndarray, lacking: np.ndarray, scale
 
 
 @njit(cache=True, _nrt=False)
+def largest(v: np.ndarray) -> float:
+    """Return the largest size of some numbers, (n,); no number where one of them is none."""
+    found = 0.0
+    for i in range(v.shape[0]):
+        size = abs(v[i])
+        if size > found or size != size:
+            found = size
+    return found
+
+
+@njit(cache=True, _nrt=False)
 def worst_body(owned: Owned, diagonal: np.ndarray, lacking: np.ndarray) -> int:
     """Return the first body that lacks most, of forces (n,); -1 where none lacks anything, or forces are no numbers."""
     worst, most = -1, 0.0

@@ -13,6 +13,7 @@ from contact import Rows
 from contact.compiled import Fixed
 from contact.jacobian_kernels import scatter
 from contact.masses_kernels import Masses
+from contact.metrics import any_of
 from contact.metrics_kernels import relative
 from contact.turns import Turns
 from femsim.base.rotations import nearest_rotation
@@ -439,7 +440,7 @@ class System:
     def _raise_diagonal(self) -> None:
         """Give prescribed rows that nothing resists, as turns of points about a base, a diagonal of the size of the others."""
         own = self.A.data[self._diagonal]
-        if not (nothing := own <= 0.0).any():
+        if not any_of(nothing := own <= 0.0):
             return
         self.A.data[self._diagonal[nothing]] = max(float(self.diagonal().max()), np.finfo(np.float64).tiny)
         self._known_diagonal = None
@@ -455,7 +456,7 @@ class System:
         if not found:
             return None
         for v, turn in found:
-            if self.prescribes and self.prescribed[v].any():
+            if self.prescribes and any_of(self.prescribed[v]):
                 turn[self.prescribed[v].reshape(-1, 3).any(axis=1)] = np.eye(3)
             else:
                 turn[:] = nearest_rotation(turn.sum(axis=0))
@@ -517,7 +518,7 @@ class System:
         """Tell bodies whose strain is damped whether contacts push on them, by the forces on rows of v (n,), N and N m."""
         if settings.strain_damping > 0.0:
             for body, v in zip(self.bodies, self.v_slices, strict=True):
-                body.touch(bool(force[v].any()))
+                body.touch(any_of(force[v]))
 
     def mobility(self, old: State, new: State) -> Masses:
         """Inverse masses at the end of a step from one state to another, with nothing on prescribed rows."""
@@ -530,7 +531,7 @@ class System:
             return out
         for body, q, v in zip(self.bodies, self.q_slices, self.v_slices, strict=True):
             held = self.prescribed[v]
-            if not (held.any() and change[v].any()):
+            if not (any_of(held) and any_of(change[v])):
                 continue
             inertia = body.inertia(old.q[q], new.q[q])
             if not isinstance(inertia, sp.dia_matrix):

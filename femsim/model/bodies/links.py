@@ -11,6 +11,7 @@ import numpy as np
 
 from contact import GroupKind
 from contact.compiled import Fixed
+from contact.metrics import is_finite
 from femsim.base.errors import InputError
 from femsim.base.rotations import quaternion_from_matrix
 from femsim.model.bodies import tree_kernels as kernels
@@ -180,7 +181,7 @@ class LinkedBody(BodyDefaults, ABC):
             elif motor.velocity is not None:
                 pace = motor.velocity(place)
             self._servo[:, k] = effort, target, pace, motor.stiffness, motor.damping, motor.max_effort
-        if not np.isfinite(self._servo[:3]).all():
+        if not is_finite(self._servo[:3]):
             lost = self.joint_names()[int(np.flatnonzero(~np.isfinite(self._servo[:3]).all(axis=0))[0])]
             raise InputError(
                 f"joint {self.name}.{lost}: its drive gives a target, speed or effort that is not finite from {t:g} s on; "
