@@ -8,6 +8,7 @@ import pytest
 import femsim as fs
 from contact import ContactError, ContactProblem, Detector, PlacedShape, WarmStart, detect_kernels, make_problem, make_solver
 from contact.metrics import any_of
+from contact.once import once
 from contact.solvers import base
 from femsim.model.bodies import links, node_kernels
 from femsim.step import (
@@ -19,7 +20,9 @@ from femsim.step import (
     rows_kernels,
     vitals_kernels,
 )
+from femsim.step.contact_family import Rates
 from femsim.step.force_memory import ForceMemory
+from femsim.step.placed import Placed
 from femsim.step.stepper import Stepper
 
 
@@ -227,3 +230,42 @@ def test_a_margin_that_is_not_finite_is_named() -> None:
     for margin in (np.inf, np.nan, np.array([np.inf])):
         with pytest.raises(ContactError, match="margin of point 0 is"):
             detector.detect(np.ones((1, 3)), np.eye(3)[None], np.zeros((1, 3)), margin)
+
+
+def test_a_property_is_found_once_for_each_object() -> None:
+    found: list[object] = []
+
+    class Asked:
+        @once
+        def it(self) -> int:
+            """Document it."""
+            found.append(self)
+            return len(found)
+
+    first, second = Asked(), Asked()
+    assert (first.it, first.it, second.it, first.it) == (1, 1, 2, 1) and found == [first, second]
+    assert isinstance(Asked.it, once) and Asked.it.__doc__ == "Document it."
+
+
+def test_bounds_of_speeds_are_those_of_the_velocities_that_are_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stepper asks once for each place, velocity and prescribed one, and what it keeps is what it would find."""
+    scene = fs.Scene("driven", dt=0.01, duration=1.0)
+    scene.add_floor()
+    scene.add_rigid("box", fs.Box((0.02, 0.02, 0.02)), density=500.0, position=(0.0, 0.0, 0.02))
+    pusher = scene.add_rigid("pusher", fs.Box((0.02, 0.02, 0.02)), density=500.0, position=(0.1, 0.0, 0.05))
+    scene.drive(pusher, fs.Motion([0.0, 1.0], [(0, 0, 0), (0.1, 0.0, 0.0)]))
+    stepper = Stepper(scene, make_solver("auto"))
+    contacts, speeds, seen, kinds = stepper.contacts, stepper.contacts.speeds, [], set()
+
+    def asked(placed: Placed, rates: Rates) -> list[float | np.ndarray]:
+        kinds.add(bool(rates.v_prescribed.any()))
+        seen.append((placed, rates.v_hat, rates.v_prescribed))
+        found = speeds(placed, rates)
+        anew = contacts.families[0].fastest(placed, rates.v_hat) + contacts.families[0].fastest(placed, rates.v_prescribed)
+        assert found[0] == anew
+        return found
+
+    monkeypatch.setattr(contacts, "speeds", asked)
+    for _ in range(3):
+        stepper.step()
+    assert kinds == {True, False} and len({tuple(map(id, one)) for one in seen}) == len(seen) <= 12

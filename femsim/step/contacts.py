@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import scipy.sparse as sp
@@ -22,6 +21,7 @@ import scipy.sparse as sp
 from contact import ContactProblem, WarmStart
 from contact.compiled import Fixed
 from contact.compressed import compressed_rows
+from contact.once import once
 from femsim.model.contact_rules import ContactRules
 from femsim.model.parts import Part
 from femsim.step.by_faces import at_nodes, pairs_by_faces
@@ -143,7 +143,7 @@ class ContactRows:
     restitution: np.ndarray
     softness: np.ndarray | None = None
 
-    @cached_property
+    @once
     def surface(self) -> np.ndarray:
         """The part of phi that prescribed velocities make, (nc, 3), m/s."""
         surface = self.phi.copy()

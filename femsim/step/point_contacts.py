@@ -103,6 +103,8 @@ class PointFamily:
             **first_points([placed.shape for placed in shapes], firsts),
         )
         self._no_rows = no_rows(2 if rules.anisotropic else 1)
+        #: where bounds were asked for at prescribed velocities, at which, and what they are: the same in all of a step
+        self._given: tuple[Placed, np.ndarray, float | np.ndarray] = (places.still, np.zeros(0), 0.0)
         #: first and last point, half-open, and the part that they have no contact with
         self._without = [
             (self._own[rule.part][0].start + rule.first, self._own[rule.part][0].start + rule.last, rule.other)
@@ -186,11 +188,17 @@ class PointFamily:
         The points of a rod are the centres of its links: their distance to a shape decides on contact. With links of one robot
         that may have contact a second bound, (2,), is that of their approach: what its base does closes no gap between them.
         """
-        moving = [rates.v_hat, rates.v_prescribed] if self._system.prescribes and any_of(rates.v_prescribed) else [rates.v_hat]
-        speed = sum(self.fastest(placed, v) for v in moving)
-        if self._within is None:
-            return speed
-        return np.array([speed, sum(self._approach(placed, v) for v in moving)])
+        speeds = self._speeds(placed, rates.v_hat)
+        if not (self._system.prescribes and any_of(rates.v_prescribed)):
+            return speeds
+        if not (self._given[0] is placed and self._given[1] is rates.v_prescribed):
+            self._given = (placed, rates.v_prescribed, self._speeds(placed, rates.v_prescribed))
+        return speeds + self._given[2]
+
+    def _speeds(self, placed: Placed, v: np.ndarray) -> float | np.ndarray:
+        """Both bounds, or the only one, at the velocities v (n,)."""
+        speed = self.fastest(placed, v)
+        return speed if self._within is None else np.array([speed, self._approach(placed, v)])
 
     def _approach(self, placed: Placed, v: np.ndarray) -> float:
         """Bound of the speed (m/s) at which two links of one robot approach each other at the velocities v (n,)."""
