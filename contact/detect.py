@@ -421,7 +421,21 @@ class Detector:
         where = _floats("points", points, (len(self.point_body), 3))
         rotation = _floats("body_rotation", body_rotation, (self._n_bodies, 3, 3))
         translation = _floats("body_translation", body_translation, (self._n_bodies, 3))
-        return self._found(where, self.shape_body, rotation, translation, self._rotation, self._translation, margin, whole)
+        return self.detect_placed(where, rotation, translation, margin, whole=whole)
+
+    def detect_placed(
+        self,
+        points: FloatArray,
+        body_rotation: FloatArray,
+        body_translation: FloatArray,
+        margin: float | FloatArray,
+        *,
+        whole: bool = False,
+    ) -> PointContacts:
+        """Find the same, of float64 in C-order of the shapes that :meth:`detect_on` asks for: nothing is checked."""
+        return self._found(
+            points, self.shape_body, body_rotation, body_translation, self._rotation, self._translation, margin, whole
+        )
 
     def _found(
         self,

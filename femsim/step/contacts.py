@@ -260,7 +260,7 @@ class Contacts:
         if stay:
             self._points.follow_turns(each[0].found, each[0].keep, given, each[0].phi, middle=False)
         friction = [rows.friction for rows in each]
-        if any(one.ndim == 2 for one in friction):
+        if self.rules.anisotropic and any(one.ndim == 2 for one in friction):
             friction = [one if one.ndim == 2 else np.repeat(one[:, None], 2, axis=1) for one in friction]
         return self._joined(each, joined(friction), given)
 

@@ -160,7 +160,7 @@ class PointFamily:
         Where two parts have many, some are left out, unless they are asked for as a ``whole``.
         """
         one = max(margin.tolist()) if isinstance(margin, np.ndarray) else float(margin)
-        found = self._detector.detect_on(points, placed.rotation, placed.translation, one, whole=whole)
+        found = self._detector.detect_placed(points, placed.rotation, placed.translation, one, whole=whole)
         joints = self.whole_joints
         if not self._without and not joints and (self._within is None or np.ndim(margin) == 0):
             return found

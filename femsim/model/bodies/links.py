@@ -23,6 +23,8 @@ from femsim.model.bodies.tree_kernels import FIXED, PRISMATIC, SPHERICAL, Places
 from femsim.model.bodies.tree_step_kernels import Motors, Start
 from femsim.model.frames import LinkFrame
 
+#: Coordinates whose configurations a body keeps: a step asks for those of its start, a guess, its middle and its end.
+_LATEST = 4
 # called by all bodies of links with arrays of the same kinds
 _configure, _move, _fill_link_places = Fixed(kernels.configure), Fixed(kernels.move), Fixed(kernels.fill_link_places)
 
@@ -31,7 +33,6 @@ _configure, _move, _fill_link_places = Fixed(kernels.configure), Fixed(kernels.m
 class _Configuration:
     """What the coordinates q alone decide, worked out once for all who ask: where the links are, the mass matrix (n_v, n_v)."""
 
-    q: bytes
     places: Places
     M: np.ndarray
 
@@ -72,7 +73,7 @@ class LinkedBody(BodyDefaults, ABC):
         self._q0, self._v0 = q.astype(np.float64), v.astype(np.float64)
         self._indptr = np.arange(0, self.n_v * self.n_v + 1, self.n_v, dtype=np.int64)
         self._indices = np.tile(np.arange(self.n_v, dtype=np.int64), self.n_v)
-        self._known: tuple[_Configuration, ...] = ()  # of the four latest q: a step asks for start, guess, middle and end
+        self._known: dict[bytes, _Configuration] = {}  # of the latest q
         #: rate of momentum of all coordinates in the step, by the equations that were solved
         self._step_rate = np.zeros(self.n_v)
         self._conserving = False
@@ -190,7 +191,7 @@ class LinkedBody(BodyDefaults, ABC):
 
     def damping_power(self, v_hat: np.ndarray) -> float:
         """Power that the joints lose to their damping, W; servo forces count without it in ``external``."""
-        return float(self.joint_damping @ (v_hat * v_hat))
+        return float(self.joint_damping @ (v_hat * v_hat)) if self.joints else 0.0
 
     # ---- places
 
@@ -202,12 +203,14 @@ class LinkedBody(BodyDefaults, ABC):
     def _configuration(self, q: np.ndarray) -> _Configuration:
         """Return the configuration of coordinates; no work when they are among the four latest."""
         asked = q.tobytes()
-        for known in self._known:
-            if asked == known.q:
-                return known
-        found = _Configuration(asked, kernels.no_places(len(self._rows)), np.empty((self.n_v, self.n_v)))
+        known = self._known.get(asked)
+        if known is not None:
+            return known
+        found = _Configuration(kernels.no_places(len(self._rows)), np.empty((self.n_v, self.n_v)))
         _configure(self.tree, np.ascontiguousarray(q, dtype=np.float64), found.places, found.M)
-        self._known = (found, *self._known[:3])
+        if len(self._known) == _LATEST:
+            del self._known[next(iter(self._known))]  # the oldest
+        self._known[asked] = found
         return found
 
     def mass_matrix(self, q: np.ndarray) -> np.ndarray:
@@ -216,8 +219,9 @@ class LinkedBody(BodyDefaults, ABC):
 
     def moved(self, q: np.ndarray, v_hat: np.ndarray, time: float) -> np.ndarray:
         """Pose by the exponential map, in an energy-momentum step by Cayley's."""
-        out = np.array(q, dtype=np.float64)
-        _move(self.tree, out.copy(), np.ascontiguousarray(v_hat, dtype=np.float64), float(time), self._conserving, out)
+        start = np.ascontiguousarray(q, dtype=np.float64)
+        out = start.copy()
+        _move(self.tree, start, np.ascontiguousarray(v_hat, dtype=np.float64), float(time), self._conserving, out)
         return out
 
     def link_pose(self, q: np.ndarray, link: int) -> tuple[np.ndarray, np.ndarray]:
