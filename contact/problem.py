@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -15,6 +15,7 @@ from contact import jacobian_kernels as kernels, metrics_kernels
 from contact.checked import real_array, real_matrix
 from contact.errors import ContactError
 from contact.metrics_kernels import Groups
+from contact.once import once
 from contact.rows import Rows
 from contact.turns import Turns
 
@@ -152,7 +153,7 @@ class ContactProblem:
         """Number of velocity components."""
         return int(self.b.shape[0])
 
-    @cached_property
+    @once
     def diagonal(self) -> np.ndarray:
         """Diagonal of A, (n,), computed once."""
         A, out = self.A, np.empty(self.n)
@@ -215,7 +216,7 @@ class ContactProblem:
         """Diagonal of J diag(A)^-1 J^T, and the softness where there is one, (nc, 3), m/(N s), computed once."""
         return self._measures.compliance
 
-    @cached_property
+    @once
     def stretched(self) -> ContactProblem:
         """What :func:`isotropic` makes of two coefficients a contact, made once."""
         stretch = np.column_stack([np.ones(self.n_contacts), self.tangent_stretch])
@@ -225,7 +226,7 @@ class ContactProblem:
         softness = None if self.softness is None else stretch * stretch * self.softness
         return replace(self, J=J, phi=stretch * self.phi, friction=friction, softness=softness)
 
-    @cached_property
+    @once
     def scales(self) -> np.ndarray:
         """Force per velocity of each contact, (nc,), N s/m: :func:`force_scales` of :attr:`compliance`, computed once."""
         return force_scales(self.compliance)
@@ -235,7 +236,7 @@ class ContactProblem:
         """Sum of all |b| on nodes and links, N, without torques, computed once."""
         return self._measures.b_size
 
-    @cached_property
+    @once
     def group_rows(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """What :func:`group_rows` finds of the groups, computed once."""
         return group_rows(self.groups)
@@ -250,7 +251,7 @@ class ContactProblem:
         """What the balance of bodies is measured with, made once."""
         return self._measures.groups
 
-    @cached_property
+    @once
     def _measures(self) -> _Measures:
         """What residuals are measured by, found in one call."""
         start, stop, stride = self.group_rows

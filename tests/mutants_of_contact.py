@@ -127,7 +127,7 @@ MUTANTS = (
     ),
     Mutant(
         "judges", "joints beside the contacts count as what contacts push", "contact/solvers/auto.py",
-        "if not (3 * nc > n if stride.any() else rows > pushed):", "if not 3 * nc > n:",
+        "if not (3 * nc > n if any_of(stride) else rows > pushed):", "if not 3 * nc > n:",
         "test_auto.py::test_what_moves_beside_the_contacts_changes_no_pick",
     ),
     Mutant(

@@ -199,8 +199,8 @@ MUTANTS = (
         "test_held_ends.py::test_held_nodes_follow_a_motion_and_a_driven_body_exactly",
     ),
     Mutant(
-        "sensors", "slip of contacts that do not press", STEP + "measure.py",
-        "slip = np.sqrt((forces.contacts.u[pressing, 1:]", "slip = np.sqrt((forces.contacts.u[:, 1:]",
+        "sensors", "slip of contacts that do not press", STEP + "rows_kernels.py",
+        "if state[m] > 0:", "if state[m] >= 0:",
         "test_gauges.py::test_what_slides_past_without_a_touch_does_not_slip",
     ),
     Mutant(
@@ -261,7 +261,7 @@ MUTANTS = (
     ),
     Mutant(
         "energies", "potential energy falls with height", STEP + "measure.py",
-        "potential -= body.mass *", "potential += body.mass *",
+        "potential -= mass *", "potential += mass *",
         "test_gauges.py::test_energies_by_body_sum_to_the_totals_and_are_kept_in_a_fall",
     ),
     Mutant(
@@ -328,8 +328,8 @@ MUTANTS = (
         "test_verdict.py::test_what_overlaps_at_the_start_counts_from_there",
     ),
     Mutant(
-        "judges", "sliding counts as creep", STEP + "vitals.py",
-        "held = np.hypot(lam[:, 1], lam[:, 2]) < _STICKS * limit * normal", "held = np.hypot(lam[:, 1], lam[:, 2]) < np.inf",
+        "judges", "sliding counts as creep", STEP + "vitals_kernels.py",
+        "math.hypot(lam[m, 1], lam[m, 2]) < sticks * friction[m] * normal", "math.hypot(lam[m, 1], lam[m, 2]) < math.inf",
         "test_health_watch.py",
     ),
     Mutant(

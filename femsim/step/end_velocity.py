@@ -39,7 +39,7 @@ from contact import ContactProblem, from_isotropic, isotropic, to_isotropic
 from contact.compiled import Fixed
 from contact.masses import softened, split_operator, velocities
 from contact.masses_kernels import BlockRows
-from contact.metrics import is_finite
+from contact.metrics import any_of, is_finite
 from contact.split import solve_split
 from femsim.model.bodies.body import StepSettings
 from femsim.step import end_velocity_kernels as kernels
@@ -121,10 +121,9 @@ def weakened(friction: np.ndarray, rows: ContactRows, solved: Solved, end: EndVe
     newton : Newton
         The work that the forces would do at its ``still`` counts as none.
     """
-    lam = solved.solution.lam
-    gained = end.work[:, 1:].sum(axis=1)
-    if not (gained > 0.0).any():
+    if not kernels.friction_works(end.work):
         return None
+    lam, gained = solved.solution.lam, end.work[:, 1:].sum(axis=1)
     share = np.ones(len(lam))
     less = np.flatnonzero((gained > 0.0) & (lam[:, 0] > np.maximum(end.lam[:, 0], 0.0)))
     share[less] = np.maximum(end.lam[less, 0], 0.0) / lam[less, 0]
@@ -294,7 +293,7 @@ def drive_work(
         return work
     for body, q, v in zip(system.bodies, system.q_slices, system.v_slices, strict=True):
         own = system.prescribed[v]
-        if own.any() and uneven[v].any():
+        if any_of(own) and any_of(uneven[v]):
             change = mass_times(body.inertia(old.q[q], new.q[q]), end.v[v] - old.v[v])
             work += float(change[own] @ uneven[v][own])
     return work
