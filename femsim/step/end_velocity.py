@@ -189,7 +189,7 @@ def end_velocity(
         found = impact.ends(np.zeros(len(closed)))
     else:
         rebound = rebound_speeds(rows, closed, old.v, moved(system.external), settings, newton.still)
-        budget = Budget.of(system, rows, closed, W, old, new, dt)
+        budget = Budget.of(system, rows, lam, closed, W, old, new, dt)
         found = without_gain(impact.ends, lambda end: budget.gained(end.v, end.acting), budget.group, rebound)
     if system.prescribes:
         held = held + system.carried(old, new, found.v - new.v) / dt

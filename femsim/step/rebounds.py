@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
+import scipy.sparse as sp
 
 from contact.masses_kernels import BlockRows
 from femsim.model.bodies.body import StepSettings
@@ -64,7 +65,7 @@ class Budget:
     bodies : list of (int, int)
         Group and number of each body of those that are judged, with the bodies that are joined to it.
     judged : ndarray, (groups,), bool
-        Groups of rigid bodies alone that are free or joined to such, unless a contact is soft.
+        Groups of rigid bodies alone that are free or joined to such, unless a soft contact presses on one of them.
     begun : ndarray, (groups,), J
         Kinetic energy of their bodies at the start, and work of external forces in the step.
     """
@@ -80,20 +81,31 @@ class Budget:
     dt: float
 
     @classmethod
-    def of(cls, system: System, rows: ContactRows, closed: np.ndarray, W: BlockRows, old: State, new: State, dt: float) -> Budget:
-        """Take the contacts ``closed`` (k,) of a step (s) from one state to another; W is their operator."""
+    def of(
+        cls,
+        system: System,
+        rows: ContactRows,
+        lam: np.ndarray,
+        closed: np.ndarray,
+        W: BlockRows,
+        old: State,
+        new: State,
+        dt: float,
+    ) -> Budget:
+        """Take the contacts ``closed`` (k,) of a step (s) from one state to another; W is their operator.
+
+        ``lam`` (nc, 3), N, are the forces of all ``rows`` in the step.
+        """
         group = np.empty(len(closed), dtype=np.int64)
         count = kernels.number_groups(W.indptr, W.indices, group)
         starts, J = np.array([v.start for v in system.v_slices]), rows.J
         company, able = _companies(system)
-        soft = rows.softness is not None and bool(rows.softness.any())  # what these store is given back
+        pressing = [] if rows.softness is None else np.flatnonzero((rows.softness > 0.0) & (lam[:, 0] > 0.0))
+        soft = _touched(J, pressing, company, starts)  # what their contacts store is given back
         judged, begun, bodies = np.ones(count, dtype=np.bool_), np.zeros(count), []
         for g in range(count):
-            touched = np.zeros(system.n, dtype=np.bool_)
-            for m in closed[group == g]:
-                touched[J.indices[J.indptr[3 * m] : J.indptr[3 * m + 3]]] = True
-            own = np.unique(company[np.searchsorted(starts, np.flatnonzero(touched), side="right") - 1])
-            judged[g] = able[own].all() and not soft
+            own = _touched(J, closed[group == g], company, starts)
+            judged[g] = able[own].all() and not np.isin(own, soft).any()
             for k in np.flatnonzero(np.isin(company, own)).tolist() if judged[g] else ():
                 body, q, v = system.bodies[k], system.q_slices[k], system.v_slices[k]
                 begun[g] += body.kinetic_energy(old.q[q], old.v[v]) + dt * float(system.external[v] @ new.v_hat[v])
@@ -112,6 +124,13 @@ class Budget:
         gained = ended - self.begun + np.bincount(self.group, driven, minlength=len(ended))
         rough = _ROUGH * (ended + np.abs(self.begun))
         return np.where(self.judged & (np.abs(gained) > rough), gained, 0.0)
+
+
+def _touched(J: sp.csr_matrix, contacts: Sequence[int] | np.ndarray, company: np.ndarray, starts: np.ndarray) -> np.ndarray:
+    """Return the companies of the bodies that some contacts move; ``starts`` are the first rows of v of all bodies."""
+    columns = [J.indices[J.indptr[3 * m] : J.indptr[3 * m + 3]] for m in contacts]
+    moved = np.unique(np.concatenate([J.indices[:0], *columns]))
+    return np.unique(company[np.searchsorted(starts, moved, side="right") - 1])
 
 
 def _companies(system: System) -> tuple[np.ndarray, np.ndarray]:
