@@ -51,7 +51,7 @@ class ContactCalls(SceneContents):
 
         Rigid bodies rebound by it. Soft bodies rebound by their elasticity: there it is about the nodes of their surface alone.
         With friction and several contacts at once this law of Newton's would add energy: rigid bodies, alone or joined, rebound
-        with less then; robots may gain some.
+        with less then; robots, and bodies on which soft contacts press, may gain some.
 
         Parameters
         ----------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -100,7 +100,8 @@ class Budget:
         count = kernels.number_groups(W.indptr, W.indices, group)
         starts, J = np.array([v.start for v in system.v_slices]), rows.J
         company, able = _companies(system)
-        pressing = [] if rows.softness is None else np.flatnonzero((rows.softness > 0.0) & (lam[:, 0] > 0.0))
+        gives = np.zeros(len(lam)) if rows.softness is None else rows.softness
+        pressing = np.flatnonzero((gives > 0.0) & (lam[:, 0] > 0.0))
         soft = _touched(J, pressing, company, starts)  # what their contacts store is given back
         judged, begun, bodies = np.ones(count, dtype=np.bool_), np.zeros(count), []
         for g in range(count):
@@ -126,7 +127,7 @@ class Budget:
         return np.where(self.judged & (np.abs(gained) > rough), gained, 0.0)
 
 
-def _touched(J: sp.csr_matrix, contacts: Sequence[int] | np.ndarray, company: np.ndarray, starts: np.ndarray) -> np.ndarray:
+def _touched(J: sp.csr_matrix, contacts: np.ndarray, company: np.ndarray, starts: np.ndarray) -> np.ndarray:
     """Return the companies of the bodies that some contacts move; ``starts`` are the first rows of v of all bodies."""
     columns = [J.indices[J.indptr[3 * m] : J.indptr[3 * m + 3]] for m in contacts]
     moved = np.unique(np.concatenate([J.indices[:0], *columns]))
