@@ -104,15 +104,18 @@ def test_the_speed_of_an_impact_is_that_of_a_body_that_falls(approach: float, ga
 
 
 def tumbling(
-    coefficient: float, friction: float, dt: float, options: dict[str, Any], half: tuple[float, float, float]
+    coefficient: float, friction: float, dt: float, options: dict[str, Any], half: tuple[float, float, float], soft: float = 0.0
 ) -> Stepper:
-    """A box that is thrown at the floor askew."""
+    """A box that is thrown at the floor askew; with a softness a ball that lies on the floor beside it."""
     scene = fs.Scene("box", dt=dt, default_friction=friction, **options)
     floor = scene.add_floor()
     box = scene.add_rigid(
         "box", fs.Box(half), density=1000.0, position=(0, 0, 0.1), velocity=(0.7, 0.3, -0.8), angular_velocity=(7.0, -6.0, 5.0)
     )
     scene.set_restitution(box, floor, coefficient)
+    if soft:
+        ball = scene.add_rigid("ball", fs.Sphere(0.01), mass=0.05, position=(-1.0, 0, 0.01))
+        scene.set_softness(ball, floor, soft)
     return Stepper(scene, make_solver("auto"))
 
 
@@ -132,6 +135,18 @@ def test_a_tumbling_box_gains_nothing(
     assert energy[-1] > 0.1 * energy[0]
     assert np.diff(np.add(energy, lost)).max() < 6e-6 * energy[0], "friction took no more than was lost: no energy from nowhere"
     assert np.diff(lost).min() > -3e-6 * energy[0]
+
+
+@pytest.mark.parametrize("options", INTEGRATORS)
+def test_nor_does_one_beside_a_soft_contact(options: dict[str, Any]) -> None:
+    """What lies softly a metre away stores nothing of a box: where it turned the guard off, a step gained 14 %."""
+    stepper, energy = tumbling(0.95, 0.4, 0.01, options, (0.028, 0.009, 0.021), soft=1e-5), []
+    for _ in range(60):
+        report = take_step(stepper)
+        box = stepper.system.bodies[0]
+        energy.append(box.kinetic_energy(stepper.state.q[:7], stepper.state.v[:6]) + box.mass * G * stepper.state.q[2])
+        assert report.solution.converged
+    assert np.diff(energy).max() < 3e-6 * energy[0]
 
 
 @pytest.mark.parametrize(("kind", "options"), [("weld", {}), ("hinge", {"axis": (1.0, 0.4, 0.2)}), ("ball", {})])
