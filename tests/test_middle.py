@@ -13,7 +13,8 @@ import femsim as fs
 from contact.solvers import make_solver
 from femsim.model.bodies.soft import SoftBody
 from femsim.step.contact_family import matched
-from femsim.step.newton import PATIENCE, solve_step
+from femsim.step.following import PATIENCE
+from femsim.step.newton import solve_step
 from femsim.step.rows_kernels import turn_frames
 from femsim.step.stepper import Stepper
 

@@ -24,10 +24,11 @@ from femsim.step import soft_pairs
 from femsim.step.contact_family import Rates
 from femsim.step.contacts import ContactRows, Contacts, within
 from femsim.step.end_velocity import EndVelocity, drive_work, end_velocity, weakened
+from femsim.step.following import PATIENCE, Follow
 from femsim.step.free_flight import keep_momentum
 from femsim.step.joint_velocity import jointed_mobility
 from femsim.step.measure import measure
-from femsim.step.newton import PATIENCE, Follow, Newton, Solved, linearise_ahead, solve_step
+from femsim.step.newton import Newton, Solved, linearise_ahead, solve_step
 from femsim.step.placed import Placed
 from femsim.step.predict import predicted, remembered
 from femsim.step.prescribed import Prescribed, held_points, prescribed, prescribed_rows
