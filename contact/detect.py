@@ -24,7 +24,7 @@ from contact.creases import CreaseTable
 from contact.detect_kernels import TURNED, VERTEX, place_shapes, search
 from contact.edge_kernels import EDGE_PAIRS, crossing_edges
 from contact.errors import ContactError
-from contact.face_kernels import contacts_of_faces
+from contact.face_kernels import Faces, contacts_of_faces
 from contact.faces import faced_pairs, make_faces
 from contact.facing_kernels import faced_corners
 from contact.placed_kernels import Output, Shapes
@@ -309,7 +309,7 @@ class Detector:
         self._thins = (turned[:, None] | turned) & (self._may_contact | self._may_contact.T) if turned.any() else None
         pairs = self._may_contact[np.ix_(self.shape_body, self.shape_body)] & (first >= 0)[:, None]
         faced = faced_pairs(shapes, pairs) if turned.any() else np.zeros((0, 0), dtype=np.bool_)
-        self._faces = make_faces(shapes, first, faced, self.features) if faced.any() else None
+        self._faces: Faces | None = make_faces(shapes, first, faced, self.features) if faced.any() else None
         if self._faces is not None:
             self.features += int(np.diff(self._faces.start).max())
 
