@@ -49,10 +49,11 @@ _MEMORY = 8
 #: Nonlinear tolerances that a body may lack of its own forces: with 1 a string or a ball that a robot moves takes a third more
 #: contact problems.
 _OWN = 10.0
-#: Contacts that slip go on other rows as on these where they do so within this part of their slip; speeds along normals count so
-#: many times.
+#: Part of its slip by which a contact may go otherwise on the rows where an answer leads than on those of its problem, and how
+#: many times speeds along normals count in that.
 _SLIP, _SINK = 0.01, 10.0
-#: It pays where velocities change by less than this part from step to step: the first residual is about the square of that.
+#: To linearise ahead pays where velocities change by less than this part from step to step: the first residual is about the
+#: square of that.
 _STEADY = 0.5
 
 _creep_of = Fixed(rows_kernels.creep)
@@ -83,7 +84,7 @@ class Newton:
 
 @dataclass
 class Solved:
-    """What came of it.
+    """What came of solving the equations of a step.
 
     Attributes
     ----------
@@ -393,19 +394,9 @@ def _creep(rows: ContactRows, led: ContactRows, found: Solution) -> float:
         return 0.0
     one, other = rows.J, led.J
     return _creep_of(
-        one.indptr,
-        one.indices,
-        one.data,
-        rows.phi,
-        other.indptr,
-        other.indices,
-        other.data,
-        led.phi,
-        found.v,
-        found.lam,
-        _SINK,
-        _SLIP,
-    )
+        one.indptr, one.indices, one.data, rows.phi, other.indptr, other.indices, other.data, led.phi, found.v, found.lam,
+        _SINK, _SLIP,
+    )  # fmt: skip
 
 
 def _needed_more(system: System, newton: Newton, rows: ContactRows, ahead: Ahead | None, first: _Iterate) -> bool:
@@ -542,7 +533,7 @@ def _next_place(
 ) -> np.ndarray:
     """Velocity to linearise about, at which the residual was asked last.
 
-    That is the last solution, or where the last few places and the solutions that they led to meet by Anderson's extrapolation,
+    That is the last solution, or where the last few places and the solutions that they led to coincide by Anderson's extrapolation,
     if the residual is lower there: the tangents of some forces are not exact, and Newton's method alone then converges slowly.
     """
     last = led_to[-1]

@@ -235,7 +235,7 @@ class PointFamily:
         return self._fastest(v, self._nodes, *self._places.rigid(placed), placed.translation, self._reach)
 
     def bend(self, rows: FamilyRows, v: np.ndarray) -> float:
-        """Acceleration, m/s^2, by which bodies that turn together leave the tangents of their ways where they touch."""
+        """Acceleration, m/s^2, by which bodies that turn together leave the tangents of their ways where they have contact."""
         c: PointContacts = rows.found.contacts
         parts = self._places.rigid(rows.found.placed)
         return self._bend(rows.keep, c.point, c.shape, c.position, self.point_part, self._row, self.shape_part, v, parts)

@@ -53,7 +53,7 @@ def rebound_speeds(
 
 @dataclass
 class Budget:
-    """Energy that a step gives to rigid bodies which meet, by groups of contacts that move one another.
+    """Energy that a step gives to rigid bodies in contact, by groups of contacts that move one another.
 
     Where a body turns far in a step, or several contacts stick and part at once, Newton's law would add some.
 
@@ -136,6 +136,8 @@ def without_gain(
     ends: Callable[[np.ndarray], EndT], gained: Callable[[EndT], np.ndarray], group: np.ndarray, rebound: np.ndarray
 ) -> EndT:
     """End a step with such a part of the rebounds, (k,), m/s, of each group of contacts that no group has energy from nothing.
+
+    The part of each group is found by false position, by the Illinois rule: an end that stays counts half from then on.
 
     Parameters
     ----------
