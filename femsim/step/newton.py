@@ -533,8 +533,9 @@ def _next_place(
 ) -> np.ndarray:
     """Velocity to linearise about, at which the residual was asked last.
 
-    That is the last solution, or where the last few places and the solutions that they led to coincide by Anderson's extrapolation,
-    if the residual is lower there: the tangents of some forces are not exact, and Newton's method alone then converges slowly.
+    That is the last solution, or where by Anderson's extrapolation the last few places and the solutions that they led to
+    coincide, if the residual is lower there: the tangents of some forces are not exact, and Newton's method alone then converges
+    slowly.
     """
     last = led_to[-1]
     if len(places) > 1:

@@ -137,7 +137,7 @@ def without_gain(
 ) -> EndT:
     """End a step with such a part of the rebounds, (k,), m/s, of each group of contacts that no group has energy from nothing.
 
-    The part of each group is found by false position, by the Illinois rule: an end that stays counts half from then on.
+    The part of each group is found by false position, in which an end that stays counts half, as by the Illinois rule.
 
     Parameters
     ----------

@@ -296,7 +296,7 @@ class Stepper:
     def _follow(self, rows: ContactRows, v_prescribed: np.ndarray) -> Follow | None:
         """Rows of contacts at the middle of the step, by its v_hat; those of the start where hardly anything moves.
 
-        By the theta rule they follow only bodies that turn together: with levers of the start, what turns with a part would creep.
+        By the theta rule they follow only bodies that turn together: with levers of the start what turns with a part creeps.
         """
         if self.newton.tolerance is None or not len(rows.phi):
             return None
