@@ -22,7 +22,8 @@ The tour, in the order of a time step:
 5. ``cone``, ``solvers``: projections, and the solvers by name (``SOLVERS``); COND is the primary one. ``linear`` and
    ``sparse_lu`` factorize A, ``delassus`` makes W = J A^-1 J^T, by ``turns`` with factors that turn with the bodies and
    by ``smooth_motions`` with factors of single precision beside which bodies balance,
-   ``jacobian_kernels`` are loops over J and A, which ``compressed`` makes without the questions of scipy.
+   ``jacobian_kernels`` are loops over J and A, which ``compressed`` makes without the questions of scipy; ``once`` is a
+   property without a lock.
 6. ``metrics``: THE yardstick, residuals of an answer computed outside all solvers; ``narrow``: scales of W for bodies as narrow
    as rods.
 7. ``split``: many small groups of contacts at once, by a sparse W; ``masses``: contacts of bodies that have nothing but their

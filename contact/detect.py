@@ -21,12 +21,13 @@ from contact.broad_phase import BroadPhase
 from contact.compiled import Fixed
 from contact.crease_kernels import creases_on_cylinders, crossing_creases
 from contact.creases import CreaseTable
-from contact.detect_kernels import TURNED, VERTEX, place_shapes, search
+from contact.detect_kernels import TURNED, VERTEX, any_able, place_shapes, search
 from contact.edge_kernels import EDGE_PAIRS, crossing_edges
 from contact.errors import ContactError
 from contact.face_kernels import Faces, contacts_of_faces
 from contact.faces import faced_pairs, make_faces
 from contact.facing_kernels import faced_corners
+from contact.metrics import any_of
 from contact.placed_kernels import Output, Shapes
 from contact.rim_kernels import rolling_contacts
 from contact.shape_points import ShapePoints, whole_numbers
@@ -327,12 +328,11 @@ class Detector:
 
     def _near(self, able: BoolArray, crossed: BoolArray | None, n_pairs: int) -> bool:
         """Whether points of a body are near a shape that crosses one of its shapes, given what :meth:`_crossed_by` found."""
-        return bool(able.any()) if crossed is None else self._any_of(crossed, n_pairs)
+        return any_of(able) if crossed is None else self._any_of(crossed, n_pairs)
 
     def _any_of(self, able: BoolArray, n_pairs: int) -> bool:
         """Whether any of the candidate pairs is one of those that are able, (s, runs)."""
-        shape, run = self._broad.pairs[:n_pairs].T
-        return bool(able[shape, run].any())
+        return bool(any_able(self._broad.pairs, n_pairs, able))
 
     def _make_room(self, room: int) -> None:
         self._point: IntArray = np.zeros(room, dtype=np.int64)
@@ -424,7 +424,21 @@ class Detector:
         where = _floats("points", points, (len(self.point_body), 3))
         rotation = _floats("body_rotation", body_rotation, (self._n_bodies, 3, 3))
         translation = _floats("body_translation", body_translation, (self._n_bodies, 3))
-        return self._found(where, self.shape_body, rotation, translation, self._rotation, self._translation, margin, whole)
+        return self.detect_placed(where, rotation, translation, margin, whole=whole)
+
+    def detect_placed(
+        self,
+        points: FloatArray,
+        body_rotation: FloatArray,
+        body_translation: FloatArray,
+        margin: float | FloatArray,
+        *,
+        whole: bool = False,
+    ) -> PointContacts:
+        """Find the same, of float64 in C-order of the shapes that :meth:`detect_on` asks for: nothing is checked."""
+        return self._found(
+            points, self.shape_body, body_rotation, body_translation, self._rotation, self._translation, margin, whole
+        )
 
     def _found(
         self,
@@ -533,7 +547,8 @@ class Detector:
         self._last_margin = None
         self._margin[:] = margin
         np.add(self.point_radius, self._margin, out=self._reach)
-        if not self._reach.sum() < np.inf:
+        lengths = self._reach.sum() if isinstance(margin, np.ndarray) else margin
+        if not lengths < np.inf and len(self._margin):
             bad = int(np.flatnonzero(~np.isfinite(self._margin))[0])
             raise ContactError(f"detect: margin of point {bad} is {self._margin[bad]} m; give finite lengths.")
         if self._creases is not None:

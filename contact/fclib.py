@@ -34,6 +34,8 @@ from foreign.whole import replacing
 #: Compressed columns and rows in FCLib's field nz; zero and more is the number of triplets.
 _COLUMNS, _ROWS = -1, -2
 _OURS = "femsim"
+#: Stands for the parent of a row whose group is no tree.
+_NO_TREE = -2
 #: Softness of contacts, three numbers each.
 _SOFTNESS = f"{_OURS}/softness"
 #: Fields of rows beside G, in the order of ``make_rows``.
@@ -287,11 +289,15 @@ class _Reader:
         spans = [self.numbers(f"{_OURS}/groups/{name}", np.int64) for name in ("start", "stop")]
         if len({len(names), len(kinds), *map(len, spans)}) > 1:
             raise self.error(f"{_OURS}/groups", "name, kind, start and stop have different lengths; one entry a group is needed.")
-        groups = []
+        groups, place = [], f"{_OURS}/groups/parents"
+        parents = self.numbers(place, np.int64) if self.holds(place) else np.full(n, _NO_TREE)
+        if len(parents) != n:
+            raise self.error(place, f"has {len(parents)} entries; one for each of {n} rows of M is needed.")
         for name, kind, start, stop in zip(names, kinds, *(span.tolist() for span in spans), strict=True):
             if kind not in get_args(GroupKind):
                 raise self.error(f"{_OURS}/groups/kind", f"is {kind!r}; allowed are {', '.join(map(repr, get_args(GroupKind)))}.")
-            groups.append(Group(name, start, stop, kind))
+            own = tuple(parents[max(start, 0) : max(stop, 0)].tolist())
+            groups.append(Group(name, start, stop, kind, own if any(parent != _NO_TREE for parent in own) else None))
         dt = self.numbers(f"{_OURS}/dt", np.float64)
         second = f"{_OURS}/friction_second"
         if dt.size != 1:
@@ -526,6 +532,9 @@ def _extras(problem: ContactProblem, h5py: Any) -> dict[str, Any]:
         "groups/start": np.array([g.start for g in problem.groups], dtype=np.int64),
         "groups/stop": np.array([g.stop for g in problem.groups], dtype=np.int64),
     }
+    if any(group.parents is not None for group in problem.groups):
+        own = [(_NO_TREE,) * (g.stop - g.start) if g.parents is None else g.parents for g in problem.groups]
+        extras["groups/parents"] = np.concatenate(own).astype(np.int64)
     if problem.friction.ndim == 2:
         extras["friction_second"] = np.ascontiguousarray(problem.friction[:, 1])
     if problem.softness is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -15,6 +15,7 @@ from contact import jacobian_kernels as kernels, metrics_kernels
 from contact.checked import real_array, real_matrix
 from contact.errors import ContactError
 from contact.metrics_kernels import Groups
+from contact.once import once
 from contact.rows import Rows
 from contact.turns import Turns
 
@@ -40,12 +41,16 @@ class Group:
         (their diagonal block is inverted densely).
 
         Groups may be coupled in ``A`` (a rod that hangs on a gripper).
+    parents : tuple of int, optional
+        Of a kinematic tree, the row of the group that each of its rows hangs on, an earlier one; -1 where it hangs on none. Rows
+        that ``A`` couples, or that move one link, then lie on one way to the ground. Default: nothing is known of them.
     """
 
     name: str
     start: int
     stop: int
     kind: GroupKind
+    parents: tuple[int, ...] | None = None
 
     @property
     def stride(self) -> int:
@@ -58,6 +63,19 @@ def group_rows(groups: tuple[Group, ...]) -> tuple[np.ndarray, np.ndarray, np.nd
     """First row, last row + 1, and rows from one point to the next of each group, (groups,) int64; nobody writes to them."""
     rows = np.array([(g.start, g.stop, g.stride) for g in groups], dtype=np.int64).reshape(-1, 3)
     return rows[:, 0].copy(), rows[:, 1].copy(), rows[:, 2].copy()
+
+
+@lru_cache(maxsize=16)
+def row_parents(groups: tuple[Group, ...]) -> np.ndarray:
+    """Row of v that each row hangs on, (n,) int64, -1 for none; of groups without parents the row before; nobody writes to it."""
+    out = np.arange(groups[-1].stop if groups else 0, dtype=np.int64) - 1
+    for group in groups:
+        if group.parents is None:
+            out[group.start : group.start + 1] = -1
+        else:
+            own = np.array(group.parents, dtype=np.int64)
+            out[group.start : group.stop] = np.where(own < 0, -1, own + group.start)
+    return out
 
 
 class _Measures(NamedTuple):
@@ -135,7 +153,7 @@ class ContactProblem:
         """Number of velocity components."""
         return int(self.b.shape[0])
 
-    @cached_property
+    @once
     def diagonal(self) -> np.ndarray:
         """Diagonal of A, (n,), computed once."""
         A, out = self.A, np.empty(self.n)
@@ -198,7 +216,7 @@ class ContactProblem:
         """Diagonal of J diag(A)^-1 J^T, and the softness where there is one, (nc, 3), m/(N s), computed once."""
         return self._measures.compliance
 
-    @cached_property
+    @once
     def stretched(self) -> ContactProblem:
         """What :func:`isotropic` makes of two coefficients a contact, made once."""
         stretch = np.column_stack([np.ones(self.n_contacts), self.tangent_stretch])
@@ -208,7 +226,7 @@ class ContactProblem:
         softness = None if self.softness is None else stretch * stretch * self.softness
         return replace(self, J=J, phi=stretch * self.phi, friction=friction, softness=softness)
 
-    @cached_property
+    @once
     def scales(self) -> np.ndarray:
         """Force per velocity of each contact, (nc,), N s/m: :func:`force_scales` of :attr:`compliance`, computed once."""
         return force_scales(self.compliance)
@@ -218,7 +236,7 @@ class ContactProblem:
         """Sum of all |b| on nodes and links, N, without torques, computed once."""
         return self._measures.b_size
 
-    @cached_property
+    @once
     def group_rows(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """What :func:`group_rows` finds of the groups, computed once."""
         return group_rows(self.groups)
@@ -233,7 +251,7 @@ class ContactProblem:
         """What the balance of bodies is measured with, made once."""
         return self._measures.groups
 
-    @cached_property
+    @once
     def _measures(self) -> _Measures:
         """What residuals are measured by, found in one call."""
         start, stop, stride = self.group_rows
@@ -473,6 +491,15 @@ def to_isotropic(problem: ContactProblem, lam: np.ndarray) -> np.ndarray:
     return np.column_stack([lam[:, 0], lam[:, 1:] / problem.tangent_stretch])
 
 
+def _are_parents(parents: object, size: int) -> bool:
+    """Whether this is a tuple of the row that each of so many rows hangs on."""
+    return (
+        isinstance(parents, tuple)
+        and len(parents) == size
+        and all(isinstance(parent, int | np.integer) and -1 <= parent < row for row, parent in enumerate(parents))
+    )
+
+
 def _check_groups(groups: Sequence[Group], n: int) -> None:
     position = 0
     for group in groups:
@@ -491,6 +518,12 @@ def _check_groups(groups: Sequence[Group], n: int) -> None:
             raise ContactError(
                 f"group {group.name!r} has {group.stop - group.start} rows; a group of {group.kind} has {group.stride} rows "
                 f'a {group.kind[:-1]}. Use kind "generalized" for other coordinates.'
+            )
+        if group.parents is not None and (group.stride or not _are_parents(group.parents, group.stop - group.start)):
+            raise ContactError(
+                f"group {group.name!r} of {group.stop - group.start} rows of kind {group.kind!r} has the parents "
+                f'{group.parents!r}; allowed is, for kind "generalized", a tuple with an earlier row of the group, or -1, for '
+                "each row."
             )
         position = group.stop
     if position != n:

@@ -203,14 +203,14 @@ class Reduction:
         N, dt, joined = A.shape[0], self.problem.dt, self._joined
         groups: list[Group] = []
 
-        def add(name: str, size: int, kind: str) -> None:
+        def add(name: str, size: int, kind: str, parents: tuple[int, ...] | None = None) -> None:
             start = groups[-1].stop if groups else 0
             if size:
-                groups.append(Group(name, start, start + size, kind))  # type: ignore[arg-type]
+                groups.append(Group(name, start, start + size, kind, parents))  # type: ignore[arg-type]
 
         kept = np.ones(N, dtype=np.bool_) if joined is None else joined.kept
         for group in self.problem.groups:
-            add(group.name, int(np.count_nonzero(kept[group.start : group.stop])), group.kind)
+            add(group.name, int(np.count_nonzero(kept[group.start : group.stop])), group.kind, group.parents)
         more = 3 * len(self._soft)
         add("rows", int(np.count_nonzero(kept[n:])) - more, "generalized")
         add("soft contacts", more, "nodes")  # each by itself, like a node; nothing joins them

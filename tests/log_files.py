@@ -157,6 +157,25 @@ def write_bag_of_joints(path: Path, messages: JointMessages) -> Path:
     return path
 
 
+def write_ros1_bag_of_joints(path: Path, messages: JointMessages) -> Path:
+    """Write joint states, each with all three numbers, into a bag of ROS 1, a file that ends in .bag."""
+    rosbag1 = pytest.importorskip("rosbags.rosbag1")
+    from rosbags.typesys import Stores, get_typestore
+
+    store = get_typestore(Stores.ROS1_NOETIC)
+    types = store.types
+    header, clock, state = types["std_msgs/msg/Header"], types["builtin_interfaces/msg/Time"], types["sensor_msgs/msg/JointState"]
+    path = path.with_suffix(".bag")
+    with rosbag1.Writer(path) as writer:
+        connection = writer.add_connection("/js", state.__msgtype__, typestore=store)
+        for k, (time, joints) in enumerate(messages):
+            stamp = 1_700_000_000_000_000_000 + round(time * 1e9)
+            numbers = np.ascontiguousarray(np.array([*joints.values()], dtype=np.float64).T)
+            message = state(header(k, clock(stamp // 10**9, stamp % 10**9), ""), [*joints], *numbers)
+            writer.write(connection, stamp, store.serialize_ros1(message, state.__msgtype__))
+    return path
+
+
 def write_bag_of_poses(path: Path, poses: np.ndarray, rate: float) -> Path:
     """Write poses as PoseStamped into a rosbag2, a folder."""
     rosbag2 = pytest.importorskip("rosbags.rosbag2")

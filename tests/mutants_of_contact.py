@@ -46,6 +46,11 @@ MUTANTS = (
         "test_subadmm.py::test_its_iterates_are_those_of_the_equations_with_slacks_and_multipliers",
     ),
     Mutant(
+        "physics", "SubADMM pushes the wrong way along a leg", "contact/solvers/subadmm_kernels.py",
+        "x[up[e]] -= L[e] * x[k]", "x[up[e]] += L[e] * x[k]",
+        "test_subadmm.py::test_split_by_body_each_branch_of_a_robot_has_slacks_of_its_own",
+    ),
+    Mutant(
         "physics", "threads do not wait for each other", "contact/together.py", "    if threads > 1:\n", "    if threads > 99:\n",
         "test_together.py::test_threads_see_what_the_others_wrote_before_they_met",
     ),
@@ -122,7 +127,7 @@ MUTANTS = (
     ),
     Mutant(
         "judges", "joints beside the contacts count as what contacts push", "contact/solvers/auto.py",
-        "if not (3 * nc > n if stride.any() else rows > pushed):", "if not 3 * nc > n:",
+        "if not (3 * nc > n if any_of(stride) else rows > pushed):", "if not 3 * nc > n:",
         "test_auto.py::test_what_moves_beside_the_contacts_changes_no_pick",
     ),
     Mutant(

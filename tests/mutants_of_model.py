@@ -16,6 +16,11 @@ MUTANTS = (
         "test_soft.py",
     ),
     Mutant(
+        "physics", "the end velocity of a base without the arm of its frame", "femsim/model/commands.py",
+        "cross(angular_velocity(turned, turning), self._turned(turned))", "cross(angular_velocity(turned, turning), self.arm)",
+        "test_driven_bodies.py::test_the_base_of_a_robot_turns_about_its_frame",
+    ),
+    Mutant(
         "physics", "Rayleigh alpha drives in the residual", BODIES + "soft.py",
         "out[:] = inertia + self.elastic.rayleigh_alpha *", "out[:] = inertia - self.elastic.rayleigh_alpha *",
         "test_work_of_damping.py",

@@ -57,9 +57,14 @@ MUTANTS = (
         "test_rebounds.py::test_a_tumbling_box_gains_nothing",
     ),
     Mutant(
-        "physics", "what a driven body gives is from nothing", STEP + "rebounds.py",
-        "gained = ended - self.begun + np.bincount(", "gained = ended - self.begun - np.bincount(",
-        "test_rebounds.py::test_a_racket_gives_a_box_what_it_has_beside_it",
+        "physics", "the work of a rebound is counted from where bodies were", STEP + "rebounds.py",
+        "work[self.closed].sum(axis=1) - self.closing,", "work[self.closed].sum(axis=1) + self.closing,",
+        "test_rebounds.py::test_each_rebound_keeps_the_square_of_the_restitution",
+    ),
+    Mutant(
+        "physics", "what friction takes of rebounds comes from nowhere", STEP + "measure.py",
+        "- end.friction_beyond", "- 0.0 * end.friction_beyond",
+        "test_rebounds.py::test_a_tumbling_box_gains_nothing",
     ),
     Mutant(
         "physics", "a step whose end is not found counts as solved", STEP + "end_velocity.py",
@@ -194,8 +199,8 @@ MUTANTS = (
         "test_held_ends.py::test_held_nodes_follow_a_motion_and_a_driven_body_exactly",
     ),
     Mutant(
-        "sensors", "slip of contacts that do not press", STEP + "measure.py",
-        "slip = np.sqrt((forces.contacts.u[pressing, 1:]", "slip = np.sqrt((forces.contacts.u[:, 1:]",
+        "sensors", "slip of contacts that do not press", STEP + "rows_kernels.py",
+        "if state[m] > 0:", "if state[m] >= 0:",
         "test_gauges.py::test_what_slides_past_without_a_touch_does_not_slip",
     ),
     Mutant(
@@ -230,6 +235,11 @@ MUTANTS = (
         "test_gauges.py::test_slip_and_energies_on_an_incline",
     ),
     Mutant(
+        "energies", "what dry friction of joints takes is not said", STEP + "measure.py",
+        "dt * sum(coupling.lost for coupling", "0.0 * sum(coupling.lost for coupling",
+        "test_robot_friction.py::test_what_joints_lose_is_said_as_such",
+    ),
+    Mutant(
         "energies", "drives take what they give", STEP + "measure.py",
         "(system.external + reaction) @ solution.v", "(system.external - reaction) @ solution.v",
         "test_work_of_damping.py::test_a_drive_does_the_work_that_lifting_takes",
@@ -251,7 +261,7 @@ MUTANTS = (
     ),
     Mutant(
         "energies", "potential energy falls with height", STEP + "measure.py",
-        "potential -= body.mass *", "potential += body.mass *",
+        "potential -= mass *", "potential += mass *",
         "test_gauges.py::test_energies_by_body_sum_to_the_totals_and_are_kept_in_a_fall",
     ),
     Mutant(
@@ -318,8 +328,8 @@ MUTANTS = (
         "test_verdict.py::test_what_overlaps_at_the_start_counts_from_there",
     ),
     Mutant(
-        "judges", "sliding counts as creep", STEP + "vitals.py",
-        "held = np.hypot(lam[:, 1], lam[:, 2]) < _STICKS * limit * normal", "held = np.hypot(lam[:, 1], lam[:, 2]) < np.inf",
+        "judges", "sliding counts as creep", STEP + "vitals_kernels.py",
+        "math.hypot(lam[m, 1], lam[m, 2]) < sticks * friction[m] * normal", "math.hypot(lam[m, 1], lam[m, 2]) < math.inf",
         "test_health_watch.py",
     ),
     Mutant(

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from driven_joint import as_logged, write_scene, write_table
-from log_files import write_bag_of_joints, write_mcap_of_joints
+from log_files import write_bag_of_joints, write_mcap_of_joints, write_ros1_bag_of_joints
 
 import femsim as fs
 from femsim.base.units import COLUMN_UNITS
@@ -250,7 +250,7 @@ def states(simulated: fs.Run) -> list[tuple[float, dict[str, list[float]]]]:
     return out
 
 
-@pytest.mark.parametrize("write", [write_mcap_of_joints, write_bag_of_joints])
+@pytest.mark.parametrize("write", [write_mcap_of_joints, write_bag_of_joints, write_ros1_bag_of_joints])
 def test_joint_states_of_a_bag_are_compared(simulated: fs.Run, tmp_path: Path, write: Callable[..., Path]) -> None:
     bag = write(tmp_path / "log.mcap" if write is write_mcap_of_joints else tmp_path / "bag", states(simulated))
     result = fs.compare(simulated, bag, JOINT_CARD)
@@ -259,6 +259,7 @@ def test_joint_states_of_a_bag_are_compared(simulated: fs.Run, tmp_path: Path, w
     assert all(axis.nrmse < 0.01 for axis in result.axes.values())
     assert all(axis.gain == pytest.approx(1.0, abs=0.01) for axis in result.axes.values())
     late = fs.read_log(bag, JOINT_CARD | {"time": {"rate": 250.0}})
+    assert len(late.warnings) == 1 and "those of its messages, are 500 Hz: the log lasts 2 times as long" in late.warnings[0]
     assert late.time[-1] == pytest.approx((len(late.time) - 1) / 250.0) and len(late.time) == 500
 
 

@@ -217,14 +217,18 @@ def test_who_turns_a_body_about_no_principal_axis_bears_its_gyroscopic_torque(th
 
 
 def turned(scene: fs.Scene, name: str, pivot: np.ndarray) -> tuple[fs.Simulation, np.ndarray, np.ndarray]:
-    """Drive a body about its place at a constant rate about no axis of its own, for 0.2 s after the first step.
+    """Drive a body from the origin about ``pivot`` at a constant rate, about no axis of its own, for 0.2 s after the first step.
 
     Returns
     -------
     simulation, impulse, change : Simulation, and ndarray, (3,), N m s
         The simulation, impulse of the torques of its mount, and by how much the angular momentum about ``pivot`` changed.
     """
-    turn = lambda t: (np.zeros(3), np.array([4.0, 0.0, 5.0]) * t)  # noqa: E731
+
+    def turn(t: float) -> tuple[np.ndarray, np.ndarray]:
+        turned = np.array([4.0, 0.0, 5.0]) * t
+        return pivot - quaternion_to_matrix(quaternion_from_vector(turned)) @ pivot, turned
+
     scene.drive(name, turn)
     scene.sensor("mount", name, kind="mount")
     sim = fs.Simulation(scene)
@@ -374,3 +378,33 @@ def test_the_mount_of_turning_nodes_bears_the_weight_in_the_middle_of_the_step(l
     behind = rate * time - (np.arctan2(torque[1], torque[0]) + 0.5 * np.pi)
     assert (behind + np.pi) % (2 * np.pi) - np.pi == pytest.approx(0.5 * rate * dt, abs=2e-3)
     assert abs(torque[2]) < 1e-5 * np.linalg.norm(torque)
+
+
+@pytest.mark.parametrize("base", ["fixed", "free"])
+def test_the_base_of_a_robot_turns_about_its_frame(base: fs.BaseKind) -> None:
+    """Not about its centre of mass, 0.1 m away; pose, end velocity and work agree, also after a command."""
+
+    def motion(t: float) -> tuple[np.ndarray, np.ndarray]:
+        return np.array([0.2 * t * t, 0.0, 0.0]), np.array([0.0, 0.0, 6.0 * t * t])
+
+    bar = fs.RobotLink.solid("bar", fs.Piece(fs.Box((0.1, 0.01, 0.01)), (0.1, 0.0, 0.0)), 0.4)
+    scene = fs.Scene("swing", dt=0.01, duration=0.2, gravity=(0, 0, 0))
+    robot = scene.add_robot(fs.Robot("r", [bar]), base=base, position=(0.3, 0.0, 0.0), rotation=(0.0, 0.0, 0.5 * math.pi))
+    scene.drive(robot, motion, **({} if base == "fixed" else {"stiffness": (1e5, 1e3)}))
+    scene.sensor("middle", robot, kind="marker")
+    near = {"abs": 1e-12 if base == "fixed" else 2e-3}
+    with fs.Simulation(scene) as sim:
+        sim.step(20)
+        moved, (_, _, angle) = motion(0.2)
+        place = sim.pose(robot, tool=(0.0, 0.0, 0.0))[1]
+        assert place == pytest.approx(moved + np.array([0.3, 0.0, 0.0]), **near)
+        middle = place + 0.1 * np.array([-math.sin(angle), math.cos(angle), 0.0])
+        assert [sim.row()[f"middle_{axis}_m"] for axis in "xyz"] == pytest.approx(middle, **near)
+        if base == "fixed":
+            spin = 2.4
+            speed = np.array([0.08, 0.0, 0.0]) + spin * np.array([-math.cos(angle), -math.sin(angle), 0.0]) * 0.1
+            own = 0.5 * 0.4 * float(speed @ speed) + 0.5 * 0.4 / 3.0 * (0.1**2 + 0.01**2) * spin**2
+            assert sim.row()["work_J"] == pytest.approx(own, rel=1e-6) == pytest.approx(sim.row()["kinetic_energy_J"], rel=1e-6)
+            sim.set("r", ((0.0, 0.0, 0.0), (0.0, 0.0, 0.0)))
+            sim.step()
+            assert sim.pose(robot)[1] == pytest.approx([0.3, 0.1, 0.0], abs=1e-12)

@@ -13,6 +13,7 @@ import h5py
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from branched import two_robots
 from full_sets import CHECKERS, DATA, checker, full_set, needs_full_sets
 from random_problems import random_global, random_local
 from slow_twins import random_spd
@@ -64,6 +65,16 @@ def test_a_global_problem_comes_back_bit_for_bit(tmp_path: Path, plane: bool, an
         problem.J.eliminate_zeros()
     assert_same(problem, found.problem)
     assert [path.name for path in tmp_path.iterdir()] == ["p.hdf5"]
+
+
+def test_trees_come_back_beside_other_bodies(tmp_path: Path) -> None:
+    problem = two_robots(0)
+    write_fclib(tmp_path / "p.hdf5", problem)
+    found = read_fclib(tmp_path / "p.hdf5").problem
+    assert found.groups == problem.groups and found.groups[1].parents is not None and found.groups[2].parents is None
+    write_fclib(tmp_path / "q.hdf5", replace(problem, groups=(Group("all", 0, 17, "generalized"),)))
+    with h5py.File(tmp_path / "p.hdf5", "r") as one, h5py.File(tmp_path / "q.hdf5", "r") as other:
+        assert one["femsim/groups/parents"][-4:].tolist() == [5, -2, -2, -2] and "parents" not in other["femsim/groups"]
 
 
 @pytest.mark.parametrize("plane", [False, True])
@@ -391,6 +402,8 @@ def triangle(file: Any) -> None:
         ("global", item("femsim/groups/kind", 0, "joints"), ("femsim/groups/kind", "'joints'", "'nodes'")),
         ("global", item("femsim/groups/stop", 0, 14), ("group", "14")),
         ("global", put("femsim/groups/start", np.array([0])), ("femsim/groups", "different lengths")),
+        ("global", put("femsim/groups/parents", np.array([0])), ("femsim/groups/parents", "1 entries")),
+        ("global", put("femsim/groups/parents", np.arange(21)), ("group", "parents", "earlier row")),
         ("global", put("femsim/friction_second", np.ones(3)), ("femsim/friction_second", "3 entries", "4")),
         ("global", put("femsim/softness", np.ones(3)), ("femsim/softness", "3 entries", "12")),
         ("global", put("femsim/softness", -np.ones(12)), ("fclib_global", "softness of contact 0")),

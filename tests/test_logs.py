@@ -236,6 +236,21 @@ def test_truncated_last_line_and_repair(tmp_path: Path) -> None:
     assert "time stamps were repaired: 2 ran backwards, 1 repeated" in log.warnings[0]
 
 
+def test_a_rate_of_the_card_that_is_not_that_of_the_stamps_is_said(tmp_path: Path) -> None:
+    """A log of 2 s was one of 20 s without a word; rounded stamps, gaps and counts of rows are no other rate."""
+    k = np.arange(200)
+    cases = [
+        ("time", 0.01 * k, 10.0, True), ("time", 0.01 * k, 100.5, False), ("time_ms", np.round(0.5 * k), 2000.0, False),
+        ("time", 0.01 * k + 5.0 * (k > 60), 100.0, False), ("t", 1.0 * k, 100.0, False), ("stamp_ms", 10.0 * k, 50.0, True),
+    ]  # fmt: skip
+    for name, stamps, rate, odd in cases:
+        rows = [f"{stamp!r},{np.sin(0.01 * n):.6f}" for n, stamp in enumerate(stamps.tolist())]
+        log = fs.read_log(text(tmp_path / "log.csv", f"{name},Fx", rows=rows), {"time": {"rate": rate}})
+        said = f"time.rate = {rate:g} Hz of the card is taken, but the stamps beside it, column '{name.split('_')[0]}"
+        assert [one.startswith(said) and "are 100 Hz" in one for one in log.warnings] == [True] * odd, (name, log.warnings)
+        assert log.rate == pytest.approx(rate)
+
+
 @pytest.mark.parametrize(("rate", "rounded"), [(2000.0, np.round), (1500.0, np.floor), (1200.0, np.round)])
 def test_stamps_of_a_clock_that_is_too_coarse_are_refused_with_the_rate(rate: float, rounded: Any, tmp_path: Path) -> None:
     """The advice was to keep the first of equal stamps, which takes half of the rows away."""

@@ -311,7 +311,7 @@ def test_a_base_is_free_by_its_class(body: str, own: str, tmp_path: Path) -> Non
         (one_body("<geom mesh='m'/>"), "is a sphere fitted to a mesh"),
         (one_body("<geom size='1' density='-1'/>"), "has the density -1 kg"),
         (one_body("<geom size='1'/><body><joint limited='yes'/><geom size='1'/></body>"), "limited 'yes' in <joint>; allowed"),
-        (one_body("<geom size='1'/>", "<compiler settotalmass='3'/>"), "has settotalmass, which is not read"),
+        (one_body("<geom size='1'/>", "<compiler settotalmass='x'/>"), "has settotalmass 'x' in <compiler>; allowed"),
         (one_body("<geom size='1' class='c'/>"), "has class 'c', which no <default> defines"),
         (one_body("<geom size='1' quat='0 0 0 0'/>"), "it must not be zero"),
         (one_body("<geom size='1' quat='1 0 0 0' euler='0 0 0'/>"), "is turned by quat and euler; give one"),
@@ -350,7 +350,7 @@ def test_a_base_is_free_by_its_class(body: str, own: str, tmp_path: Path) -> Non
         (one_body("<inertial pos='0 0 0' mass='1'/>"), "has a <inertial> without diaginertia"),
         (one_body("<inertial pos='0 0 0' mass='1' diaginertia='1 1 9'/>"), "which no body has"),
         (one_body("<body><joint type='free'/><geom size='1'/></body>"), "is 'free'; allowed below the base are"),
-        (one_body("<geom size='1'/><body><joint ref='1'/><geom size='1'/></body>"), "has ref; let its position be 0"),
+        (one_body("<geom size='1'/><body><joint ref='x'/><geom size='1'/></body>"), "has ref 'x' in <joint>; allowed is a"),
         (one_body("<geom size='1'/><body><joint range='1 0'/><geom size='1'/></body>"), "the lower one must be below"),
         (one_body("<geom size='1'/>").replace("</mujoco>", "<equality><joint joint1='x' joint2='y'/></equality></mujoco>"),
          "the equality of 'x' names no joint"),
@@ -362,3 +362,43 @@ def test_wrong_files_are_a_sentence(text: str, said: str, tmp_path: Path) -> Non
     with pytest.raises(fs.InputError, match=said) as caught:
         fs.load_robot(written(tmp_path, text))
     assert "robot.xml" in str(caught.value)
+
+
+REFS = f"""<mujoco><compiler settotalmass="5"/><worldbody>
+<body name="a" pos="0 0 0.1" euler="0 20 0">{INERTIA}
+ <body name="b" pos="0.2 0 0" euler="0 0 30"><joint name="turn" axis="1 2 0" ref="40" range="-60 100" limited="true"/>
+  <joint name="slide" type="slide" axis="0 3 1" ref="0.15"/><joint name="last" ref="-25" axis="0 0 1"/>{INERTIA}
+  <body name="c" pos="0 0.1 0"><joint name="along" axis="0 1 0" ref="15"/><geom type="box" size="0.1 0.02 0.03"/></body>
+  <body name="d" pos="0 0.2 0"><joint name="ball" type="ball" ref="30"/><geom size="0.05"/></body></body></body></worldbody>
+<equality><joint joint1="along" joint2="last" polycoef="0.1 -0.7 0 0 0"/></equality></mujoco>"""
+
+
+def test_ref_and_settotalmass_are_those_of_mujoco(tmp_path: Path) -> None:
+    """Poses of bodies, mass matrix without that of the mimic, ranges, and what an equality asks for."""
+    mujoco = pytest.importorskip("mujoco")
+    model = mujoco.MjModel.from_xml_string(REFS)
+    data, robot = mujoco.MjData(model), fs.load_robot(written(tmp_path, REFS))
+    assert "start there by joints={'turn': 0.698132, 'slide': 0.15, 'last': -0.436332, 'along': 0.261799}" in robot.notes[-1]
+    assert robot.mass == pytest.approx(5.0, rel=1e-14) == model.body_mass.sum()
+    (turn,) = (joint for joint in robot.joints if joint.name == "turn")
+    assert turn.limits == pytest.approx(model.jnt_range[0], rel=1e-12)
+    rng, fixed = np.random.default_rng(3), Rotation.from_euler("y", math.radians(20))
+    for k in range(4):
+        q = rng.uniform(-0.5, 0.9, 3)
+        drawn = np.array([math.radians(40), 0.15, math.radians(-25)])
+        q = drawn if k == 0 else q
+        at = dict(zip(("turn", "slide", "last"), q.tolist(), strict=True))
+        follows = math.radians(15) + 0.1 - 0.7 * (q[2] - math.radians(-25))
+        data.qpos[:] = [*q, follows, 1.0, 0.0, 0.0, 0.0]
+        mujoco.mj_forward(model, data)
+        assert np.abs(data.efc_pos[data.efc_type == 0]).max() < 1e-12
+        M, ratio = np.zeros((model.nv, model.nv)), np.zeros((model.nv, 6))
+        mujoco.mj_fullM(model, data, M)
+        ratio[[0, 1, 2, 4, 5, 6], range(6)], ratio[3, 2] = 1.0, -0.7
+        ours = robot.body("r", np.zeros(3), np.array([1.0, 0.0, 0.0, 0.0]), at, {})
+        np.testing.assert_allclose(ours.mass_matrix(ours.initial_q())[6:, 6:], ratio.T @ M @ ratio, atol=1e-12)
+        for link, body in (("c", 3), ("d", 4)):
+            place, turned = robot.pose(link, at)
+            np.testing.assert_allclose(fixed.apply(place) + np.array([0, 0, 0.1]), data.xpos[body], atol=1e-12)
+            whole = (fixed * Rotation.from_rotvec(turned)).as_matrix()
+            np.testing.assert_allclose(whole, data.xmat[body].reshape(3, 3), atol=1e-12)

@@ -327,11 +327,20 @@ def test_a_robot_that_falls_looks_for_its_own_contacts_no_further() -> None:
     assert counts == [0, 0]
 
 
+def cube_of_triangles(half: float) -> fs.Mesh:
+    corners = half * np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)])
+    quads = ((0, 1, 3, 2), (4, 6, 7, 5), (0, 4, 5, 1), (2, 3, 7, 6), (0, 2, 6, 4), (1, 5, 7, 3))
+    return fs.Mesh(corners, [triangle for a, b, c, d in quads for triangle in ((a, b, c), (a, c, d))])
+
+
 @pytest.mark.parametrize("turn", [0.0, np.pi / 2])
-@pytest.mark.parametrize("exact", [False, True])
-def test_links_of_one_shape_in_one_place_overlap(turn: float, exact: bool) -> None:
+@pytest.mark.parametrize(
+    ("shape", "depth", "exact"),
+    [(fs.Box((0.02,) * 3), "20", False), (fs.Box((0.02,) * 3), "20", True), (cube_of_triangles(0.02), "13", True)],
+)
+def test_links_of_one_shape_in_one_place_overlap(turn: float, exact: bool, shape: fs.Box | fs.Mesh, depth: str) -> None:
     """All corners, edges and faces of equal boxes lie on those of the other: nothing was seen, and the scene refused or wrong."""
-    cubes = [fs.RobotLink.solid(name, fs.Piece(fs.Box((0.02, 0.02, 0.02))), 0.5) for name in ("base", "x", "y")]
+    cubes = [fs.RobotLink.solid(name, fs.Piece(shape), 0.5) for name in ("base", "x", "y")]
     joints = [
         fs.RobotJoint("x", "base", "x", "prismatic", axis=(1, 0, 0)),
         fs.RobotJoint("y", "x", "y", "prismatic", rotation=(0, 0, turn), axis=(0, 1, 0)),
@@ -340,7 +349,7 @@ def test_links_of_one_shape_in_one_place_overlap(turn: float, exact: bool) -> No
     scene.add_robot(fs.Robot("table", cubes, joints))
     for joint in "xy":
         scene.drive_joint("table", joint, fs.Profile([0.0, 0.05], [0.0, 0.01]), stiffness=None if exact else 1e4)
-    said = "robot table: links base and y (20 mm) overlap at the start, so they have no contact with each other all along"
+    said = f"robot table: links base and y ({depth} mm) overlap at the start, so they have no contact with each other all along"
     assert scene.own_pairs == [] and scene.notes == [said]
     run = fs.simulate(scene)
     assert run.verdict == "good" and run.steps["led_overlap_m"].max() == 0.0

@@ -194,6 +194,15 @@ def test_times_that_may_be_no_seconds_are_noted(
     assert any(f"rows are {step:g} s apart; where they are ms, say time_unit='ms'" in note for note in path.notes) == noted
 
 
+def test_times_are_not_called_ms_where_the_tool_would_be_too_fast(tmp_path: Path) -> None:
+    """A path at 1 Hz of 20 mm a second, or of 0.1 rad: as ms 20 m/s, or 100 rad/s."""
+    k = np.arange(30)
+    path = fs.load_path(put(tmp_path, "time x y z\n" + rows(k, 0.02 * k, 0 * k, 0 * k)))
+    assert path.notes == ()
+    turning = rows(k, 1e-3 * k, 0 * k, 0 * k, np.cos(0.05 * k), np.sin(0.05 * k), 0 * k, 0 * k)
+    assert fs.load_path(put(tmp_path, "time x y z qw qx qy qz\n" + turning)).notes == ()
+
+
 def test_the_published_path_of_the_robot_is_read() -> None:
     """5500 poses, the tool straight down in all of them, 2.573 m of way, at most 0.000755 m in a step (its README)."""
     folder = full_set("cable_winding")

@@ -187,6 +187,11 @@ def test_each_refusal_names_the_field_and_the_value(changes: dict, says: str) ->
         ([("one", 3, 6, "nodes"), ("two", 0, 3, "nodes")], "'one' covers rows 3 to 6.*next free row is 0"),
         ([("one", 0, -1, "generalized"), ("two", -1, 6, "generalized")], "'one' covers rows 0 to -1"),
         ([("one", 0, 4, "nodes"), ("two", 4, 6, "generalized")], "'one' has 4 rows.*generalized"),
+        ([("one", 0, 6, "generalized", (-1, 0, 1, 1, 0))], "'one' of 6 rows .*the parents .*earlier row of the group, or -1"),
+        ([("one", 0, 6, "generalized", (-1, 0, 1, 1, 0, 5))], "'one' of 6 rows of kind 'generalized' has the parents"),
+        ([("one", 0, 6, "generalized", (-2, 0, 1, 1, 0, 0))], "'one' of 6 rows of kind 'generalized' has the parents"),
+        ([("one", 0, 6, "generalized", [-1, 0, 1, 1, 0, 0])], "'one' of 6 rows .*the parents .*a tuple"),
+        ([("one", 0, 6, "nodes", (-1, 0, 1, 1, 0, 0))], "'one' of 6 rows of kind 'nodes' has the parents"),
     ],
 )
 def test_groups_must_cover_the_rows_once(groups: list, says: str) -> None:

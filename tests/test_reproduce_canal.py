@@ -101,6 +101,9 @@ def test_a_robot_is_a_subsystem_of_18_velocities() -> None:
     problem = single_step.last_problem(quadrupeds.dropped(2), 24)
     solution = make_solver("subadmm", tolerance=NEVER, max_iterations=10).solve(problem)
     assert problem.n == 144 and solution.details["subsystems"] == 8
+    split = make_solver("subadmm", split="body", tolerance=NEVER, max_iterations=10).solve(problem)
+    assert split.details["trees"] == 8 and split.details["pieces"] == solution.details["pieces"]
+    np.testing.assert_allclose(split.v, solution.v, atol=1e-9 * np.abs(solution.v).max())  # no link meets one of its robot
 
 
 def test_spheres_are_poured_and_their_mass_is_given() -> None:

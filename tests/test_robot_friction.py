@@ -115,3 +115,24 @@ def test_wrong_friction_is_a_sentence(change: dict[str, object], said: str) -> N
     joint = fs.RobotJoint("j", "a", "b", **({"friction": 1.0} | change))  # type: ignore[arg-type]
     with pytest.raises(fs.InputError, match=said):
         fs.Robot("r", [fs.RobotLink("a"), fs.RobotLink("b", 1.0, (0, 0, 0), np.eye(3))], [joint])
+
+
+@pytest.mark.parametrize(
+    "damping, friction, servo", [(1e-3, 0.0, 0.0), (0.0, 2e-3, 0.0), (1e-3, 1e-3, 0.0), (0.0, 0.0, 1e-3), (5.0, 0.0, 5.0)]
+)
+def test_what_joints_lose_is_said_as_such(damping: float, friction: float, servo: float) -> None:
+    """A wheel runs down: what its joint takes is what it had, but for what a servo brakes; the balance stays exact."""
+    wheel = fs.RobotLink.solid("wheel", fs.Piece(fs.Cylinder(0.05, 0.01)), 0.5)
+    pin = fs.RobotJoint("pin", "base", "wheel", "continuous", damping=damping, friction=friction)
+    scene = fs.Scene("wheel", dt=0.01, duration=0.2, gravity=(0, 0, 0))
+    robot = scene.add_robot(fs.Robot("r", [fs.RobotLink("base"), wheel], [pin]), speeds={"pin": 10.0})
+    if servo:
+        scene.drive_joint(robot, "pin", velocity=lambda t: 0.0, damping=servo)
+    run = fs.simulate(scene, tolerance=1e-12)
+    kinetic, work, lost = (run.steps[name] for name in ("kinetic_energy_J", "work_J", "joint_loss_J"))
+    start = 0.5 * 0.5 * 0.5 * 0.05**2 * 10.0**2
+    np.testing.assert_allclose(kinetic - work, start, rtol=1e-9)
+    taken = (start - kinetic) * (0.0 if not damping + friction else 0.5 if damping and servo else 1.0)
+    np.testing.assert_allclose(lost, taken, atol=1e-9 * start)
+    said = "" if not taken.any() else f", {100.0 * taken[-1] / start:.1f} % to joints"
+    assert f"lost 0.0 % to friction{said}, " in run.summary()

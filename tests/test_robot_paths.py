@@ -135,6 +135,8 @@ def test_times_of_a_log_that_may_be_no_seconds_are_noted(tmp_path: Path) -> None
     noted = two_bars().load_path(tmp_path / "log.csv").notes
     assert len(noted) == 1 and "rows are 10 s apart; where they are ms, say time_unit='ms'" in noted[0]
     assert two_bars().load_path(tmp_path / "log.csv", time_unit="ms").notes == ()
+    (tmp_path / "slow.csv").write_text("time,shoulder,elbow\n" + "".join(f"{k},{0.04 * k},0.3\n" for k in range(50)))
+    assert two_bars().load_path(tmp_path / "slow.csv").notes == ()  # as ms at 40 rad/s
 
 
 def test_a_joint_that_mimics_goes_no_faster_than_it_can(tmp_path: Path) -> None:

@@ -330,6 +330,26 @@ def test_a_joint_that_is_driven_faster_than_it_can_is_noted() -> None:
         assert scene.notes == ([said] if noted else [])
 
 
+def test_a_joint_that_jumps_within_a_step_is_noted() -> None:
+    """Of a robot that states no limit: not one that goes fast throughout, nor a rough log, nor more than a step."""
+    k, said = np.arange(60), "the motion that joint r.j follows exactly goes 0.5 rad from 0.1 to 0.102 s, within a time step of"
+    slow, late = 0.1 * np.sin(0.1 * k), np.where(k > 30, 0.5, 0.0)
+    cases: list[tuple[Any, Any, bool]] = [
+        ([0.0, 0.1, 0.102, 0.3], [0.0, 0.0, 0.5, 0.5], True),
+        ([0.0, 0.1, 0.15, 0.3], [0.0, 0.0, 0.5, 0.5], False),
+        (0.002 * k, 0.5 * k, False),
+        (0.002 * k, 0.01 * (k % 2), False),
+        (0.002 * k + 0.04, slow + late, True),
+    ]
+    for times, values, noted in cases:
+        scene = fs.Scene("jump", dt=0.005, duration=0.3)
+        scene.add_robot(pair({"kind": "continuous"}), joints={"j": float(np.asarray(values)[0])})
+        scene.drive_joint("r", "j", fs.Profile(times, values, smooth=False))  # type: ignore[arg-type]
+        found = [note for note in scene.notes if "is it a jump?" in note]
+        assert len(found) == noted and (not noted or "within a time step of 0.005 s" in found[0])
+        assert times is not cases[0][0] or found[0].startswith(said)
+
+
 def test_a_speed_at_the_start_beside_an_exact_motion_is_noted() -> None:
     """The motor stopped it in the first step, by any torque, without a word."""
     ramp = fs.Profile([0.0, 1.0], [0.0, 2.0], smooth=False)

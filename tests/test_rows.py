@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from branched import PARENTS, two_robots
 from registry import LIMITED
 from slow_twins import random_spd
 
@@ -319,6 +320,14 @@ def test_all_velocities_of_a_node_are_joined_together_and_others_stay_nodes() ->
         ("soft", 0, 9, "nodes"),
         ("joined 0", 9, 11, "generalized"),
     ]
+
+
+def test_a_robot_that_no_equality_holds_stays_a_tree() -> None:
+    problem = two_robots(0)
+    held = Reduction(replace(problem, rows=make_rows(np.eye(17)[[8]]))).reduced
+    assert [group.parents for group in held.groups] == [PARENTS, None, None]
+    limited = Reduction(replace(problem, rows=make_rows(np.eye(17)[[8]], low=0.0))).reduced
+    assert limited.groups == problem.groups
 
 
 def welded_on_the_floor() -> ContactProblem:

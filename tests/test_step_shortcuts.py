@@ -93,7 +93,7 @@ def test_overlaps_are_those_that_a_search_finds(on_a_box: bool, monkeypatch: pyt
     def refuse(*_: object, **__: object) -> None:
         raise AssertionError("looked for contacts again")
 
-    monkeypatch.setattr(Detector, "detect_on", refuse)
+    monkeypatch.setattr(Detector, "detect_placed", refuse)
     if on_a_box:
         with pytest.raises(AssertionError, match="looked for"):
             contacts.overlapping(there, arrived, moved)

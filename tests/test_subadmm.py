@@ -10,6 +10,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from branched import PARENTS, ancestors, two_robots
 from fclib_check import check, read_problem
 from full_sets import full_set, needs_full_sets
 from piles import pile, side_by_side
@@ -26,31 +27,38 @@ from contact.solvers.subadmm import SubadmmOptions, find_pieces, find_subsystems
 
 
 def plain_steps(
-    problem: ContactProblem, bodies: list[np.ndarray], betas: list[np.ndarray], warm: WarmStart | None = None
+    problem: ContactProblem,
+    bodies: list[np.ndarray],
+    betas: list[np.ndarray],
+    warm: WarmStart | None = None,
+    pieces: list[list[tuple[int, np.ndarray]]] | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Papers/000 eqs. 34 to 39 with slacks z and multipliers u of each piece kept; one penalty vector an iteration."""
+    """Papers/000 eqs. 34 to 39 with slacks z and multipliers u of each piece kept; one penalty vector an iteration.
+
+    Pieces are the bodies of a contact, or bodies and some of their columns.
+    """
     A, J, nc = problem.A.toarray(), problem.J.toarray(), problem.n_contacts
     v, lam = (np.zeros(problem.n), np.zeros((nc, 3))) if warm is None else (warm.v.copy(), warm.lam.copy())
     rows = [J[3 * m : 3 * m + 3] for m in range(nc)]
-    pieces = [[j for j, own in enumerate(bodies) if rows[m][:, own].any()] for m in range(nc)]
-    z = {(m, j): rows[m][:, bodies[j]] @ v[bodies[j]] for m in range(nc) for j in pieces[m]}
+    pieces = pieces or [[(j, own) for j, own in enumerate(bodies) if rows[m][:, own].any()] for m in range(nc)]
+    z = {(m, k): rows[m][:, own] @ v[own] for m in range(nc) for k, (_, own) in enumerate(pieces[m])}
     u = {key: -lam[key[0]] for key in z}
     for beta in betas:
-        for j, own in enumerate(bodies):
-            H, right = A[np.ix_(own, own)].copy(), problem.b[own].copy()
-            for m in range(nc):
-                if j in pieces[m]:
-                    part = rows[m][:, own]
-                    H += beta[m] * part.T @ part
-                    right += part.T @ (beta[m] * z[m, j] - u[m, j])
-            v[own] = np.linalg.solve(H, right)
+        H, right = A.copy(), problem.b.copy()
         for m in range(nc):
-            y = {j: beta[m] * rows[m][:, bodies[j]] @ v[bodies[j]] + u[m, j] for j in pieces[m]}
+            for k, (_, own) in enumerate(pieces[m]):
+                part = rows[m][:, own]
+                H[np.ix_(own, own)] += beta[m] * part.T @ part
+                right[own] += part.T @ (beta[m] * z[m, k] - u[m, k])
+        for own in bodies:
+            v[own] = np.linalg.solve(H[np.ix_(own, own)], right[own])
+        for m in range(nc):
+            y = {k: beta[m] * rows[m][:, own] @ v[own] + u[m, k] for k, (_, own) in enumerate(pieces[m])}
             lam[m] = project_strict(*(-(sum(y.values()) + beta[m] * problem.phi[m]) / len(y)), problem.friction[m])
-            for j in pieces[m]:
-                z[m, j] = (y[j] + lam[m]) / beta[m]
-                u[m, j] += beta[m] * (rows[m][:, bodies[j]] @ v[bodies[j]] - z[m, j])
-                np.testing.assert_allclose(u[m, j], -lam[m], atol=1e-9 * (1 + np.abs(lam).max()))
+            for k, (_, own) in enumerate(pieces[m]):
+                z[m, k] = (y[k] + lam[m]) / beta[m]
+                u[m, k] += beta[m] * (rows[m][:, own] @ v[own] - z[m, k])
+                np.testing.assert_allclose(u[m, k], -lam[m], atol=1e-9 * (1 + np.abs(lam).max()))
     return v, lam
 
 
@@ -169,10 +177,61 @@ def test_pieces_hold_the_jacobian() -> None:
     np.testing.assert_array_equal(J, problem.J.toarray())
 
 
+def branches(problem: ContactProblem) -> list[list[tuple[int, np.ndarray]]]:
+    """Pieces of two_robots by branches: what is on the way from the last column to the ground, then what is left."""
+    out: list[list[tuple[int, np.ndarray]]] = []
+    for m in range(problem.n_contacts):
+        columns, own = set(problem.J[3 * m : 3 * m + 3].indices.tolist()), []
+        for j, group in enumerate(problem.groups):
+            left = {column - group.start for column in columns if group.start <= column < group.stop}
+            while left:
+                way = left if group.parents is None else left & set(ancestors(PARENTS, max(left)))
+                own.append((j, group.start + np.array(sorted(way))))
+                left = left - way
+        out.append(own)
+    return out
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_split_by_body_each_branch_of_a_robot_has_slacks_of_its_own(seed: int) -> None:
+    problem = two_robots(seed)
+    pieces = branches(problem)
+    assert [len(own) for own in pieces] == [1, 2, 3, 1, 2, 4, 2, 2]
+    count = 25
+    options = {"adaptive": "fixed", "penalty": 0.7, "max_iterations": count, "tolerance": 1e-14}
+    found = make_solver("subadmm", split="body", **options).solve(problem)  # type: ignore[arg-type]
+    v, lam = plain_steps(problem, rows_of(problem), [0.7 * problem.scales] * count, pieces=pieces)
+    assert (found.details["trees"], found.details["pieces"]) == (2, 17) and found.details["returned_iteration"] == count
+    np.testing.assert_allclose(found.v, v, atol=1e-10 * np.abs(v).max())
+    np.testing.assert_allclose(found.lam, lam, atol=1e-10 * np.abs(lam).max())
+
+
+def test_a_robot_whose_legs_a_spring_joins_and_a_chain_are_no_trees() -> None:
+    problem, sprung = two_robots(0), two_robots(0, spring=0.1)
+    chained = replace(problem, groups=(Group("all", 0, 17, "generalized", tuple(range(-1, 16))),))
+    for other, trees in ((sprung, 1), (chained, 0), (pile(2, 0), 0)):
+        one, body = (
+            make_solver("subadmm", split=split, max_iterations=20, tolerance=1e-14).solve(other)
+            for split in ("subsystem", "body")
+        )
+        assert body.details["trees"] == trees
+        if not trees:
+            np.testing.assert_array_equal(one.v, body.v)
+
+
+@pytest.mark.parametrize("split", ["body", "subsystem", "none"])
+def test_every_split_agrees_with_the_exact_solver(split: str) -> None:
+    problem = two_robots(3)
+    ours = make_solver("subadmm", split=split, tolerance=1e-9, max_iterations=20000).solve(problem)
+    exact = make_solver("exact", tolerance=1e-11).solve(problem)
+    assert ours.converged and exact.converged, ours.message
+    np.testing.assert_allclose(ours.v, exact.v, atol=1e-6 * np.abs(exact.v).max())
+
+
 # ---------------------------------------------------------------------- threads
 
 
-@pytest.mark.parametrize("problem", [chain(0), pile(5, 1), side_by_side(40), soft_block(1e5, 4)])
+@pytest.mark.parametrize("problem", [chain(0), pile(5, 1), side_by_side(40), soft_block(1e5, 4), two_robots(0)])
 def test_any_number_of_threads_gives_the_same_bits(problem: ContactProblem, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also of the residuals, and where the penalty changes."""
     monkeypatch.setattr(subadmm, "_MANY", 0)
@@ -180,7 +239,9 @@ def test_any_number_of_threads_gives_the_same_bits(problem: ContactProblem, monk
     made = subadmm.Team
     monkeypatch.setattr(subadmm, "Team", lambda threads: teams.append(threads) or made(threads))
     one, *others = (
-        make_solver("subadmm", max_iterations=60, adaptive="paper", gamma=1.01, tolerance=1e-14, threads=threads).solve(problem)
+        make_solver(
+            "subadmm", split="body", max_iterations=60, adaptive="paper", gamma=1.01, tolerance=1e-14, threads=threads
+        ).solve(problem)
         for threads in (1, 2, 3, 7)
     )
     assert teams == [1, 2, 3, 7] and one.details["factorizations"] > 1
@@ -259,6 +320,11 @@ def test_a_matrix_that_is_not_positive_definite_is_refused_for_small_and_large_b
         problem = make_problem(A, np.ones(size), J, np.zeros(1), 0.5, dt=0.01, groups=group)
         with pytest.raises(ContactError, match="A is not positive definite"):
             make_solver("subadmm").solve(problem)
+    robots = two_robots(0)
+    A = robots.A.copy()
+    A[0, 0] = 1e-3
+    with pytest.raises(ContactError, match="A is not positive definite"):
+        make_solver("subadmm", split="body", penalty=1e-6).solve(replace(robots, A=A))
 
 
 def test_a_local_problem_is_solved_by_way_of_an_equivalent_one() -> None:
@@ -272,7 +338,7 @@ def test_a_local_problem_is_solved_by_way_of_an_equivalent_one() -> None:
 @pytest.mark.parametrize(
     ("option", "value"),
     [
-        ("split", "body"), ("penalty", 0.0), ("scaling", "mass"), ("adaptive", "doubling"), ("gamma", 1.0), ("every", 5),
+        ("split", "link"), ("penalty", 0.0), ("scaling", "mass"), ("adaptive", "doubling"), ("gamma", 1.0), ("every", 5),
         ("every", 15), ("threads", 0),
     ],
 )  # fmt: skip

@@ -415,6 +415,28 @@ def test_the_table_has_one_tidy_row_a_case(tmp_path: Path) -> None:
     assert not list(tmp_path.glob(".*"))
 
 
+def test_a_sweep_that_ends_leaves_alone_what_another_study_writes_in_its_cases(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A calibration with --cases: its half folders were removed under its hands. What lost workers left goes."""
+    path = write(tmp_path, "")
+    (asked,) = sweep_module.plan_sweep(path, out=tmp_path / "out").jobs
+    final = tmp_path / "out" / "cases" / asked.id
+    other, lost = work_folder(final.with_name("f" * 16), 2), work_folder(final, 2)
+
+    def sweep_ends_meanwhile(job: Job, row: dict[str, Any], work: Path) -> None:
+        finish_folder(work_folder(final, 1), final, new_row(asked) | {"status": "converged"})
+        (tmp_path / "out" / "sweep.json").write_text("{}")
+        for left in (other, lost):
+            left.mkdir()
+        assert sweep_module.sweep(path, out=tmp_path / "out", resume=True).ran == 0
+        assert work.is_dir() and other.is_dir() and not lost.exists()
+
+    monkeypatch.setattr(case_module, "_simulate", sweep_ends_meanwhile)
+    row = run_case(asked)
+    assert row["message"] == "" and [one.name for one in final.parent.glob(".*")] == [other.name]
+
+
 def test_a_table_that_cannot_be_written_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: Any) -> None:
     path = write(tmp_path, "")
     plan = sweep_module.plan_sweep(path, out=tmp_path / "out")

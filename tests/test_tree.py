@@ -13,6 +13,7 @@ from scipy.spatial.transform import Rotation
 
 import femsim as fs
 from contact import Capsule, make_solver
+from femsim.base.place import data_folder
 from femsim.model.bodies import tree_kernels as kernels
 from femsim.model.bodies.rigid_kernels import lead_base
 from femsim.model.bodies.tree_step_kernels import Ends, Equations, Motors, Start, calming, end_joints, fill_equations, linearise
@@ -57,6 +58,44 @@ def test_jacobians_mass_matrix_and_twists_are_those_of_differences(seed: int) ->
     M = body.mass_matrix(q)
     np.testing.assert_allclose(M, slow_mass(body, q), atol=1e-9)
     assert np.array_equal(M, M.T) and np.linalg.eigvalsh(M)[0] > 0.0
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_what_couples_rows_or_moves_a_link_hangs_on_one_way_to_the_ground(seed: int) -> None:
+    body = random_body(np.random.default_rng(seed))
+    parents = body.row_parents()
+    assert parents is not None and parents[:6] == (-1, 0, 1, 2, 3, 4)
+    way = [{row} for row in range(body.n_v)]
+    for row, parent in enumerate(parents[1:], 1):
+        assert 0 <= parent < row
+        way[row] |= way[parent]
+    for i, j in np.argwhere(np.tril(body.mass_matrix(body.initial_q()))):
+        assert j in way[i]
+    for k in range(len(body.links)):
+        rows = {*range(6), *body.link_rows(k).tolist()}
+        assert rows <= way[max(rows)]
+
+
+def test_rows_hang_on_one_another_where_a_joint_mimics_one_of_another_leg() -> None:
+    links = [fs.RobotLink(name, 1.0, inertia=0.1 * np.eye(3)) for name in ("base", "a", "b", "c", "d")]
+    ends = {"a": "base", "b": "base", "c": "b", "d": "a"}
+    joints = [
+        fs.RobotJoint(f"to_{child}", parent, child, position=(0.3, 0.1, 0), axis=(0, 1, 0),
+                      mimic=("to_c", 1.0, 0.0) if child == "d" else None)
+        for child, parent in ends.items()
+    ]  # fmt: skip
+    body = fs.Robot("led", links, joints).body("led", np.zeros(3), np.array([1.0, 0, 0, 0]), {}, {})
+    M = body.mass_matrix(body.initial_q())
+    assert M[8, 7] != 0.0 and M[8, 6] != 0.0 and M[7, 6] == 0.0
+    assert body.row_parents() == (-1, 0, 1, 2, 3, 4, 5, 6, 7)
+
+
+def test_legs_of_a_robot_hang_on_its_base_and_a_rigid_body_is_no_tree() -> None:
+    scene = fs.Scene("robots", dt=0.01, duration=0.1)
+    scene.add_robot(fs.load_robot(data_folder("robots") / "quadruped.urdf"), name="dog", base="free", self_contact=False)
+    scene.add_rigid("box", fs.Box((0.1, 0.1, 0.1)), mass=1.0, position=(0, 0, 3))
+    dog, box = (body.row_parents() for body in scene.bodies)
+    assert dog == (-1, 0, 1, 2, 3, 4, 5, 5, 5, 5, *range(6, 14)) and box is None
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -195,6 +196,41 @@ def test_energy_from_nowhere_is_found(theta: float, solved: bool, verdict: str) 
         balance = s["kinetic_energy_J"] + s["elastic_energy_J"] - s["work_J"]
         created = (balance - np.minimum.accumulate(np.minimum(balance, 0.0))).max()
         assert found[0]["value"] > 0.1 and f"{created:.3g} J came from nowhere" in found[0]["sentence"]
+
+
+@pytest.mark.parametrize(("theta", "verdict"), [(1.0, "wrong"), (None, "good")])
+def test_a_compressed_cube_that_turns_takes_energy_from_backward_euler_alone(theta: float | None, verdict: str) -> None:
+    """The way of a step is a chord, and forces are those of its end, so each side that bears F gains F r (w dt)^2 / 2 a step.
+
+    Friction hinders the cube from giving way along the jaws, so these sides bear something too.
+    """
+    half, thick, turns, dt, closed = 0.01, 0.003, 10.0, 0.01, 1e-3
+    scene = fs.Scene("turned", dt=dt, duration=0.3, theta=theta, gravity=(0.0, 0.0, 0.0))
+    scene.add_soft("cube", fs.box_tets((2 * half,) * 3, (2, 2, 2)), fs.Elastic(2e5, 0.45, 1000.0, rayleigh_beta=2e-3))
+    for name, side in (("left", -1.0), ("right", 1.0)):
+        jaw = scene.add_rigid(name, fs.Box((thick, 0.02, 0.02)), mass=0.2, position=(side * (half + thick), 0.0, 0.0))
+        scene.drive(jaw, jaw_that_closes_and_turns(side * (half + thick), -side * closed, turns))
+        scene.set_friction("cube", name, 1.0)
+    scene.sensor("grip", "left")
+    run = fs.simulate(scene)
+    found = reasons(run, "energy")
+    assert run.verdict == verdict and bool(found) == (verdict == "wrong")
+    made = np.diff(run.steps["kinetic_energy_J"] + run.steps["elastic_energy_J"] - run.steps["work_J"])[-1]
+    sides = np.linalg.norm(run.sensors["grip"].force[-1]) * (half - closed) * (turns * dt) ** 2
+    if found:
+        assert 1.0 < made / sides < 1.2 and "leave theta out: the energy-momentum step creates none" in found[0]["sentence"]
+    else:
+        assert abs(made) < 1e-4 * sides
+
+
+def jaw_that_closes_and_turns(at: float, way: float, turns: float) -> Callable[[float], tuple[np.ndarray, np.ndarray]]:
+    """Motion of a jaw at x = ``at``, m, by ``way``, m, in 0.1 s, while all turns about z by ``turns``, rad/s, from then on."""
+
+    def motion(t: float) -> tuple[np.ndarray, np.ndarray]:
+        angle, x = turns * max(0.0, t - 0.1), at + way * min(1.0, t / 0.1)
+        return np.array([x * math.cos(angle) - at, x * math.sin(angle), 0.0]), np.array([0.0, 0.0, angle])
+
+    return motion
 
 
 def swinging_beam(theta: float, tolerance: float | None, **options: Any) -> fs.Scene:

@@ -34,6 +34,10 @@ def test_the_work_of_a_finger_is_less_by_what_its_joint_damps(drive: dict[str, A
     speed = run.stepper.state.v[6]
     assert run.steps["kinetic_energy_J"][-1] == pytest.approx(0.5 * 0.2 * speed**2, rel=1e-12)
     np.testing.assert_allclose(energy_less_work(run), 0.0, atol=1e-9 * run.steps["work_J"].max())
+    lost = run.steps["joint_loss_J"][-1]
+    assert lost > 0.01 * run.steps["work_J"][-1]
+    if "force" in drive:
+        assert lost + 0.5 * 0.2 * speed**2 == pytest.approx(FORCE * run.stepper.state.q[7], rel=1e-9)
     if "force" in drive:  # the force itself does more work than is left of it
         assert run.steps["work_J"][-1] < 0.8 * FORCE * run.stepper.state.q[7]
 

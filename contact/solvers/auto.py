@@ -13,7 +13,7 @@ from contact.errors import ContactError, NotPositiveError
 from contact.jacobian_kernels import pushed_unknowns
 from contact.linear import NOT_POSITIVE, DenseCholesky
 from contact.local import LocalProblem
-from contact.metrics import contact_residual, contact_velocity, residuals
+from contact.metrics import any_of, contact_residual, contact_velocity, residuals
 from contact.problem import ContactProblem
 from contact.solvers import multigrid
 from contact.solvers.banded import Banded, BandedOptions
@@ -224,7 +224,7 @@ def _contact_pick(problem: ContactProblem) -> str:
     start, stop, stride = problem.group_rows
     columns = np.zeros(n, dtype=np.bool_)
     rows, pushed, least, largest = pushed_unknowns(J.indptr, J.indices, start, stop, problem.diagonal, columns)
-    if not (3 * nc > n if stride.any() else rows > pushed):
+    if not (3 * nc > n if any_of(stride) else rows > pushed):
         return ""
     return "few" if n <= _FEW_ROWS and nc <= _FEW_CONTACTS and largest <= _FEW_SPREAD * least else "canal"
 

@@ -46,16 +46,26 @@ class WarmStart:
     row_forces: np.ndarray | None = None
 
 
-def checked_start(problem: ContactProblem | LocalProblem, start: WarmStart) -> WarmStart:
-    """Return a start whose arrays fit a problem: the same one where they do, else with lists and whole numbers as float64.
+@dataclass
+class _FittingStart(WarmStart):
+    """A start whose arrays fit a problem; nobody writes to them."""
 
-    Kernels read as many numbers as the problem has, whatever an array holds. The velocity of a local problem is not used.
+    problem: ContactProblem | LocalProblem | None = None
+
+
+def checked_start(problem: ContactProblem | LocalProblem, start: WarmStart) -> WarmStart:
+    """Return a start whose arrays fit a problem, with lists and whole numbers as float64.
+
+    One that was returned for this problem stays as it is: solvers hand theirs on to others. Kernels read as many numbers as the
+    problem has, whatever an array holds. The velocity of a local problem is not used.
 
     Raises
     ------
     ContactError
         Something that is no start, or another number of velocities or forces than the problem has, or one that is not finite.
     """
+    if isinstance(start, _FittingStart) and start.problem is problem:
+        return start
     try:
         v, lam, rows = start.v, start.lam, start.row_forces
     except AttributeError:
@@ -69,8 +79,7 @@ def checked_start(problem: ContactProblem | LocalProblem, start: WarmStart) -> W
     lam = _fitting("lam", lam, (nc, 3), f"({nc}, 3), three forces for each of {nc} contacts")
     if rows is not None:
         rows = _fitting("row_forces", rows, (p,), f"({p},), one force for each row")
-    same = v is start.v and lam is start.lam and rows is start.row_forces
-    return start if same else WarmStart(v, lam, rows)
+    return _FittingStart(v, lam, rows, problem)
 
 
 def _fitting(name: str, values: Any, shape: tuple[int, ...], allowed: str) -> np.ndarray:

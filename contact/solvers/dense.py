@@ -187,9 +187,7 @@ class DenseSolver:
 
     def _is_factored(self, active: np.ndarray, slides: np.ndarray) -> bool:
         """Whether the factors are those of these closed contacts and of these that slide."""
-        if len(active) != len(self._factored_active):
-            return False
-        return bool((active == self._factored_active).all() and (slides == self._factored_slides).all())
+        return active.tobytes() == self._factored_active.tobytes() and slides.tobytes() == self._factored_slides.tobytes()
 
     def _factorize(self, active: np.ndarray, slides: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """LU factors and pivots of the Newton matrix, with ``_NULL_SHIFT`` where it is singular and the problem is not proximal.

@@ -362,7 +362,7 @@ def _patch(problem: ContactProblem, chosen: np.ndarray, u: np.ndarray) -> np.nda
     """
     J, used = problem.J, np.zeros(problem.n, dtype=np.bool_)
     mark_columns(J.indptr, J.indices, used)
-    rows = np.flatnonzero(used)
+    rows = used.nonzero()[0]
     if len(rows) <= _GENEROUS_PATCH:
         return rows
     gap = np.where(chosen, 1.0, u[:, 0])

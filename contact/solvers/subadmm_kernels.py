@@ -19,6 +19,8 @@ from contact.together import wait
 
 #: Contacts whose residuals are added up by themselves.
 BLOCK = 64
+#: What :attr:`Systems.start` says of a large subsystem, and of one that is a tree.
+LARGE, TREE = -1, -2
 
 
 class Pieces(NamedTuple):
@@ -37,8 +39,11 @@ class Pieces(NamedTuple):
 class Systems(NamedTuple):
     """Subsystems: s has rows ``row[ptr[s]:ptr[s + 1]]`` of A and pieces ``piece[own[s]:own[s + 1]]`` of J.
 
-    Those of few rows have a matrix, square, from ``start[s]`` on in ``data``; of large ones ``start[s]`` is -1. ``of_row`` (n,)
-    is the subsystem of each row of A, and ``place`` (n,) its row in the matrix.
+    Those of few rows have a matrix, square, from ``start[s]`` on in ``data``; of others it is ``LARGE`` or ``TREE``. ``of_row``
+    (n,) is the subsystem of each row of A, and ``place`` (n,) its row in the matrix.
+
+    Row k of a tree, k as in ``row``, has entries ``tree[line[k]:line[k + 1]]`` of a lower factor, at its ancestors ``up``, the
+    places of these, from the root on, and itself.
     """
 
     ptr: np.ndarray
@@ -49,6 +54,9 @@ class Systems(NamedTuple):
     of_row: np.ndarray
     place: np.ndarray
     data: np.ndarray
+    line: np.ndarray
+    up: np.ndarray
+    tree: np.ndarray
 
 
 class Data(NamedTuple):
@@ -98,19 +106,127 @@ class Shares(NamedTuple):
     met: np.ndarray
 
 
+@njit(cache=True, _nrt=False)
+def join_groups(indptr: np.ndarray, indices: np.ndarray, data: np.ndarray, system: np.ndarray, first: np.ndarray) -> None:
+    """Put the number of the set of groups that A joins, by their first ones, into ``system`` (n,), on entry that of the group.
+
+    Entries that are stored but zero join nothing. ``first`` (groups,), on entry 0, 1, 2 ..., is to work in.
+    """
+    for j in range(system.shape[0]):
+        for k in range(indptr[j], indptr[j + 1]):
+            a, b = system[indices[k]], system[j]
+            if a == b or data[k] == 0.0:
+                continue
+            while first[a] != a:
+                a = first[a]
+            while first[b] != b:
+                b = first[b]
+            first[max(a, b)] = min(a, b)
+    sets = 0
+    for g in range(first.shape[0]):
+        if first[g] == g:
+            first[g], sets = sets, sets + 1
+        else:
+            first[g] = first[first[g]]
+    for j in range(system.shape[0]):
+        system[j] = first[system[j]]
+
+
+@njit(cache=True)
+def find_trees(
+    indptr: np.ndarray, indices: np.ndarray, data: np.ndarray, parent: np.ndarray, system: np.ndarray, is_tree: np.ndarray
+) -> int:
+    """Fill which subsystems are trees with branches, by ``parent`` (n,) and ``system`` (n,) of each row of A.
+
+    What A couples beside them, as a spring between two legs, leaves none; a chain without branches is none either. Return the
+    entries of their factors.
+    """
+    n, last = system.shape[0], np.full(is_tree.shape[0], -1, dtype=np.int64)
+    above, below = np.full(n, -1, dtype=np.int64), np.zeros(is_tree.shape[0], dtype=np.bool_)
+    room = np.zeros(is_tree.shape[0], dtype=np.int64)
+    is_tree[:] = False
+    for j in range(n):
+        s = system[j]
+        is_tree[s] |= parent[j] != last[s]
+        last[s], i = j, j
+        while i >= 0:
+            above[i] = j
+            room[s] += 1
+            i = parent[i]
+        for k in range(indptr[j], indptr[j + 1]):
+            below[s] |= indices[k] < j and data[k] != 0.0 and above[indices[k]] != j
+    entries = 0
+    for s in range(is_tree.shape[0]):
+        is_tree[s] &= not below[s]
+        entries += room[s] if is_tree[s] else 0
+    return entries
+
+
+@njit(cache=True, _nrt=False)
+def lay_trees(
+    parent: np.ndarray, is_tree: np.ndarray, ptr: np.ndarray, row: np.ndarray, place: np.ndarray, line: np.ndarray, up: np.ndarray
+) -> None:
+    """Fill ``line`` and ``up`` of :class:`Systems`, by ``parent`` (n,) of each row of A."""
+    line[0] = 0
+    for s in range(is_tree.shape[0]):
+        for k in range(ptr[s], ptr[s + 1]):
+            line[k + 1] = line[k]
+            if not is_tree[s]:
+                continue
+            if parent[row[k]] >= 0:
+                first = ptr[s] + place[parent[row[k]]]
+                for e in range(line[first], line[first + 1]):
+                    up[line[k + 1]] = up[e]
+                    line[k + 1] += 1
+            up[line[k + 1]] = k - ptr[s]
+            line[k + 1] += 1
+
+
+@njit(cache=True, inner=True)
+def sort_branches(parent: np.ndarray, first: int, end: int, col: np.ndarray, jac: np.ndarray, branch: np.ndarray) -> None:
+    """Sort the columns of a piece so that each branch of the tree is by itself; fill the ``branch`` of each, from 0 on.
+
+    A branch goes from the last column that is left towards the root; what several of them hang on is in the first.
+    """
+    branch[: end - first] = -1
+    label = done = 0
+    while done < end - first:
+        low = -1  # the lowest column of this branch yet
+        while True:
+            best = -1
+            for k in range(first + done, end):  # the last one that hangs in the branch
+                if best >= 0 and col[k] <= col[best]:
+                    continue
+                i = low
+                while i > col[k]:
+                    i = parent[i]
+                if low < 0 or i == col[k]:
+                    best = k
+            if best < 0:
+                break
+            low, k = col[best], first + done
+            col[best], col[k] = col[k], low
+            for c in range(3):
+                jac[best, c], jac[k, c] = jac[k, c], jac[best, c]
+            branch[done] = label
+            done += 1
+        label += 1
+
+
 @njit(cache=True)
 def split_columns(
-    indptr: np.ndarray, indices: np.ndarray, data: np.ndarray, system: np.ndarray, contact: np.ndarray, ptr: np.ndarray,
-    col: np.ndarray, jac: np.ndarray,
+    indptr: np.ndarray, indices: np.ndarray, data: np.ndarray, system: np.ndarray, parent: np.ndarray, is_tree: np.ndarray,
+    contact: np.ndarray, ptr: np.ndarray, col: np.ndarray, jac: np.ndarray,
 ) -> int:  # fmt: skip
-    """Fill the pieces of J in compressed rows, by ``system`` (n,) of each column; return how many.
+    """Fill the pieces of J in compressed rows, by ``system`` (n,) of each column, of trees by branches; return how many.
 
-    The arrays are as long as the entries of J, which are more than there can be; three work arrays are made.
+    The arrays are as long as the entries of J, which are more than there can be; four work arrays are made.
     """
     n, systems = system.shape[0], 0
     for j in range(n):
         systems = max(systems, system[j] + 1)
     place, seen, order = np.full(n, -1, dtype=np.int64), np.full(systems, -1, dtype=np.int64), np.empty(systems, dtype=np.int64)
+    branch = np.empty(n, dtype=np.int64)
     total = end = 0
     ptr[0] = 0
     for m in range((indptr.shape[0] - 1) // 3):
@@ -134,10 +250,79 @@ def split_columns(
                         jac[end, 0] = jac[end, 1] = jac[end, 2] = 0.0
                         end += 1
                     jac[place[j], c] = data[k]
+            if is_tree[order[f]]:
+                sort_branches(parent, first, end, col, jac, branch)
+                for k in range(first, end - 1):
+                    if branch[k + 1 - first] != branch[k - first]:
+                        contact[total] = m
+                        total += 1
+                        ptr[total] = k + 1
             contact[total] = m
             total += 1
             ptr[total] = end
     return total
+
+
+@njit(cache=True, inner=True)
+def factorize_tree(
+    indptr: np.ndarray, indices: np.ndarray, data: np.ndarray, pieces: Pieces, beta: np.ndarray, systems: Systems, s: int
+) -> bool:
+    """Fill H = A_j + sum beta J_p^T J_p of a tree and factorize H = L^T L; False where that breaks down.
+
+    Entries of L are where a row hangs on another one, so none is filled in (papers/000 section VI-C). Its diagonal is inverted.
+    """
+    base, place, line, up, L = systems.ptr[s], systems.place, systems.line, systems.up, systems.tree
+    end = systems.ptr[s + 1]
+    L[line[base] : line[end]] = 0.0
+    for k in range(base, end):
+        j = systems.row[k]
+        for e in range(indptr[j], indptr[j + 1]):
+            if systems.of_row[indices[e]] == s and indices[e] <= j and data[e] != 0.0:
+                i = base + place[indices[e]]
+                L[line[k] + line[i + 1] - line[i] - 1] += data[e]
+    for n in range(systems.own[s], systems.own[s + 1]):
+        p = systems.piece[n]
+        factor = beta[pieces.contact[p]]
+        for a in range(pieces.ptr[p], pieces.ptr[p + 1]):
+            k = base + place[pieces.col[a]]
+            for c in range(pieces.ptr[p], pieces.ptr[p + 1]):
+                i = base + place[pieces.col[c]]
+                if i > k:
+                    continue
+                entry = 0.0
+                for r in range(3):
+                    entry += pieces.jac[a, r] * pieces.jac[c, r]
+                L[line[k] + line[i + 1] - line[i] - 1] += factor * entry
+    for k in range(end - 1, base - 1, -1):
+        first, last = line[k], line[k + 1] - 1
+        if not L[last] > 0.0:
+            return False
+        root = 1.0 / math.sqrt(L[last])
+        L[last] = root
+        for e in range(first, last):
+            L[e] *= root
+        for e in range(first, last):  # what row k hangs on has the first of its ancestors
+            i = line[base + up[e]]
+            for c in range(first, e + 1):
+                L[i + c - first] -= L[e] * L[c]
+    return True
+
+
+@njit(cache=True, inner=True)
+def substitute_tree(systems: Systems, s: int, x: np.ndarray) -> None:
+    """Solve L^T L x = right of a tree in place of x."""
+    base, line, up, L = systems.ptr[s], systems.line, systems.up, systems.tree
+    for k in range(x.shape[0] - 1, -1, -1):
+        first, last = line[base + k], line[base + k + 1] - 1
+        x[k] *= L[last]
+        for e in range(first, last):
+            x[up[e]] -= L[e] * x[k]
+    for k in range(x.shape[0]):
+        first, last = line[base + k], line[base + k + 1] - 1
+        total = x[k]
+        for e in range(first, last):
+            total -= L[e] * x[up[e]]
+        x[k] = total * L[last]
 
 
 @njit(cache=True, nogil=True)
@@ -148,7 +333,11 @@ def factorize_systems(
     """Fill A_j + sum beta J_p^T J_p of the small ones of these subsystems and factorize them; False where that breaks down."""
     place = systems.place
     for s in range(first, last):
-        if systems.start[s] < 0:
+        if systems.start[s] == TREE:
+            if not factorize_tree(indptr, indices, data, pieces, beta, systems, s):
+                return False
+            continue
+        if systems.start[s] == LARGE:
             continue
         size = systems.ptr[s + 1] - systems.ptr[s]
         H = systems.data[systems.start[s] : systems.start[s] + size * size].reshape(size, size)
@@ -217,12 +406,15 @@ def solve_bodies(
             for c in range(3):
                 force[p, c] = beta[m] * (moved[p, c] + gap[m, c]) + lam[m, c]
             add_piece(pieces, p, force[p, 0], force[p, 1], force[p, 2], room.right)
-        if systems.start[s] < 0:
+        if systems.start[s] == LARGE:
             continue
         size, x = last - first, room.x[first:last]
         for i in range(size):
             x[i] = room.right[systems.row[first + i]]
-        substitute(systems.data[systems.start[s] : systems.start[s] + size * size].reshape(size, size), x)
+        if systems.start[s] == TREE:
+            substitute_tree(systems, s, x)
+        else:
+            substitute(systems.data[systems.start[s] : systems.start[s] + size * size].reshape(size, size), x)
         for i in range(size):
             state.v[systems.row[first + i]] = x[i]
         move_pieces(pieces, systems, s, state.v, moved)
@@ -305,7 +497,7 @@ def update_contacts(
     """
     threads = shares.system.shape[0] - 1
     for s in range(shares.system[thread], shares.system[thread + 1]):
-        if systems.start[s] < 0:
+        if systems.start[s] == LARGE:
             move_pieces(pieces, systems, s, state.v, state.moved)
     wait(shares.met, thread, threads)
     for block in range(shares.block[thread], shares.block[thread + 1]):

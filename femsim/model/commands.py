@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from femsim.base.errors import InputError
-from femsim.model.drives import Motion, Profile
+from femsim.base.rotations import angular_velocity, cross, quaternion_from_vector, quaternion_to_matrix
+from femsim.model.drives import Motion, PoseFunction, Profile
 
 #: What some functions give, and its units, for messages.
 MOTION = ("displacement and rotation vector from the start", "m and rad")
@@ -162,6 +163,36 @@ class Command:
         self._taken, self.commanded = (begun, memory["start"].copy(), end, memory["target"].copy()), True
 
 
+class FrameMotion:
+    """What a motion of a frame means for another point that goes with it, such as a centre of mass.
+
+    Parameters
+    ----------
+    given : callable
+        Displacement (3,), m, of the origin of the frame and rotation vector (3,), rad, about it.
+    arm : ndarray, (3,), m
+        From there to the point, at the start, world.
+    """
+
+    def __init__(self, given: PoseFunction, arm: np.ndarray) -> None:
+        self.given, self.arm = given, arm
+
+    def __call__(self, t: float) -> tuple[np.ndarray, np.ndarray]:
+        """Displacement (3,), m, of the point and rotation vector (3,), rad, at time t (s)."""
+        moved, turned = self.given(t)
+        turned = np.asarray(turned, dtype=np.float64)
+        return np.asarray(moved, dtype=np.float64) + (self._turned(turned) - self.arm), turned
+
+    def _turned(self, turned: np.ndarray) -> np.ndarray:
+        return np.asarray(quaternion_to_matrix(quaternion_from_vector(turned)) @ self.arm)
+
+    def rate(self, t: float, dt: float) -> np.ndarray:
+        """Rates of both just before a time t (s), at the end of a step of dt (s), (2, 3), m/s and rad/s."""
+        moved, turning = rate_of(self.given, t, dt)
+        turned = np.asarray(self.given(t)[1], dtype=np.float64)
+        return np.array([moved + cross(angular_velocity(turned, turning), self._turned(turned)), turning])
+
+
 def rate_of(function: Callable[[float], Any], t: float, dt: float) -> np.ndarray:
     """Rate of change of a function of time just before a time t (s), at the end of a step of dt (s).
 
@@ -169,7 +200,7 @@ def rate_of(function: Callable[[float], Any], t: float, dt: float) -> np.ndarray
     answers. Where they do not differ to the last bit, what is at rest is told from what moves in jumps, as values that are held
     from step to step do, by the mean rate in the step.
     """
-    if isinstance(function, Command):
+    if isinstance(function, Command | FrameMotion):
         return function.rate(t, dt)
     if isinstance(function, Profile | Motion):
         return np.asarray(function.rate(t - _BEFORE * dt), dtype=np.float64)

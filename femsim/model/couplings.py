@@ -56,6 +56,8 @@ class Coupling(Protocol):
         Row and column, within the block, of its entries, each pair once; None where it is dense.
     power : float, W
         What it did from outside on the bodies in the last step; 0 where it only passes on or stores.
+    lost : float, W
+        What the friction of a joint took of it.
     forces : tuple of ndarray, (3,), N
         Total force on each of these bodies in the last step.
     joins : bool
@@ -72,6 +74,7 @@ class Coupling(Protocol):
     entries: tuple[np.ndarray, np.ndarray] | None
     forces: tuple[np.ndarray, ...]
     power: float
+    lost: float
     joins: bool
     opening: np.ndarray
     pushed: np.ndarray
@@ -181,6 +184,7 @@ class CouplingDefaults:
 
     forces: tuple[np.ndarray, ...]
     power: float
+    lost = 0.0
     joins = False
     opening: np.ndarray = np.zeros(0)
     pushed: np.ndarray = np.zeros(0)

@@ -52,7 +52,8 @@ class JointFriction(CouplingDefaults):
 
     def reset(self) -> None:
         """Forget the forces of earlier steps."""
-        self.power, self._lam, self._stands = 0.0, np.zeros(len(self._most)), np.zeros(len(self._most), dtype=np.bool_)
+        self.power = self.lost = 0.0
+        self._lam, self._stands = np.zeros(len(self._most)), np.zeros(len(self._most), dtype=np.bool_)
         self._take(self._lam)
 
     def _take(self, pushed: np.ndarray) -> None:
@@ -110,6 +111,7 @@ class JointFriction(CouplingDefaults):
     def accept(self, v_hat: np.ndarray) -> None:
         """Count the power that it takes."""
         self.power = float(self._lam @ v_hat)
+        self.lost = -self.power
 
     def settle(self, q: Sequence[np.ndarray]) -> None:
         """Nothing depends on where the joints are."""

@@ -133,6 +133,7 @@ class Joint(Joined):
         """Count the power of friction, which it takes from its bodies."""
         if self.friction > 0.0 and len(self._lam) and not self.broken:
             self.power = float(self._lam[-1] * (self._G[-1] @ v_hat))
+            self.lost = -self.power
 
     def memory(self) -> dict[str, np.ndarray]:
         """Also the position, which counts whole turns."""

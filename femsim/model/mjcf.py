@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from itertools import combinations
 from pathlib import Path
@@ -46,12 +46,12 @@ class _Place:
 def read_mjcf(path: Path, root: Element) -> Robot:
     """Read a robot from the root element of an MJCF file.
 
-    Read are the tree of bodies in <worldbody>, inertia (given, or that of the geoms), joints hinge, slide, ball and free with
-    range, damping, frictionloss and armature, geoms box, sphere, capsule, cylinder and mesh, defaults with classes, angles in
-    degrees or radians, all ways to write a turn, <equality><joint> as mimic; who has contact with whom by contype, conaffinity,
-    <contact><exclude> and <pair>. Noted and left out are actuators, sensors, tendons, springs, other equalities, and what stands
-    still in the world. Refused is what would make another robot: includes, frames, composites, several trees, other geoms that
-    count.
+    Read are the tree of bodies in <worldbody>, inertia (given, or that of the geoms, times what settotalmass asks for), joints
+    hinge, slide, ball and free with range, ref, damping, frictionloss and armature, geoms box, sphere, capsule, cylinder and
+    mesh, defaults with classes, angles in degrees or radians, all ways to write a turn, <equality><joint> as mimic; who has
+    contact with whom by contype, conaffinity, <contact><exclude> and <pair>. Noted and left out are actuators, sensors, tendons,
+    springs, other equalities, and what stands still in the world. Refused is what would make another robot: includes, frames,
+    composites, several trees, other geoms that count.
 
     Raises
     ------
@@ -80,9 +80,11 @@ class _Reader(ElementReader):
             )
         if compiler.get("coordinate", "local") != "local":
             raise self.wrong("<compiler>", "has global coordinates; save the model by MuJoCo's own tools first, in local ones.")
-        for key in ("settotalmass", "inertiagrouprange", "boundmass", "boundinertia"):
+        for key in ("inertiagrouprange", "boundmass", "boundinertia"):
             if key in compiler:
                 raise self.wrong("<compiler>", f"has {key}, which is not read; save the model as one plain file by MuJoCo.")
+        #: kg; not above 0: as the bodies say
+        self.total = self.number("<compiler>", whole, "settotalmass", "-1")
         self.from_geoms = self._word("<compiler>", whole, "inertiafromgeom", "auto", ("true", "false", "auto"))
         self.limited = self._word("<compiler>", whole, "autolimits", "true", ("true", "false")) == "true"
         self.folder = path.resolve().parent / compiler.get("meshdir", compiler.get("assetdir", ""))
@@ -94,6 +96,8 @@ class _Reader(ElementReader):
         self.meshes = self._meshes()
         self.links: list[RobotLink] = []
         self.joints: list[RobotJoint] = []
+        #: position of each joint with a ref where the file draws it, rad or m
+        self.drawn: dict[str, float] = {}
         #: body and masks (contype, conaffinity) of each geom that has contact, and the body of each that has a name
         self.masks: list[tuple[str, int, int]] = []
         self.body_of: dict[str, str] = {}
@@ -187,9 +191,19 @@ class _Reader(ElementReader):
                 if lost:
                     self.note(f"{' and '.join(lost)} of the free joint {'is' if len(lost) == 1 else 'are'} left out")
             self._body(top, None, "main")
+        if drawn := ", ".join(f"{joint!r}: {at:.6g}" for joint, at in self.drawn.items()):
+            self.note(f"joints are drawn at their ref; start there by joints={{{drawn}}} in add_robot")
         return Robot(
-            name, self.links, self._mimics(), source=str(self.path), notes=self.notes, no_contact=self._no_contact()
+            name, self._weighed(), self._mimics(), source=str(self.path), notes=self.notes, no_contact=self._no_contact()
         )  # fmt: skip
+
+    def _weighed(self) -> list[RobotLink]:
+        """Links; their masses add up to settotalmass, where that is given."""
+        mass = sum(link.mass for link in self.links)
+        if not (self.total > 0.0 and mass > 0.0):
+            return self.links
+        factor = self.total / mass
+        return [replace(link, mass=factor * link.mass, inertia=factor * np.asarray(link.inertia)) for link in self.links]
 
     def _note_surroundings(self) -> None:
         """Note what <option> says of the surroundings, which a scene has."""
@@ -275,7 +289,7 @@ class _Reader(ElementReader):
         joints = [self._whole(f"a joint of {where}", j, inherited) for j in element if j.tag in ("joint", "freejoint")]
         origin = np.zeros(3)  # of the body's frame in that of its link
         if above is not None:
-            origin = self._hang(name, where, joints, above, place, turn)
+            origin = self._hang(name, joints, above, place, turn)
         mass, centre, inertia, shapes, visuals = self._matter(name, where, element, inherited)
         moved = [Piece(one.shape, np.asarray(one.position) + origin, one.rotation) for one in shapes]
         seen = [Piece(one.shape, np.asarray(one.position) + origin, one.rotation) for one in visuals]
@@ -283,9 +297,7 @@ class _Reader(ElementReader):
         for child in element.findall("body"):
             self._body(child, _Place(name, origin), inherited)
 
-    def _hang(
-        self, name: str, where: str, joints: list[Element], above: _Place, place: np.ndarray, turn: np.ndarray
-    ) -> np.ndarray:
+    def _hang(self, name: str, joints: list[Element], above: _Place, place: np.ndarray, turn: np.ndarray) -> np.ndarray:
         """Add the joints of a body, one behind the other; return the origin of its frame in that of its link.
 
         The frame of a link lies where its joint turns; links without mass are between several joints of a body.
@@ -307,20 +319,27 @@ class _Reader(ElementReader):
             child = name if k == len(joints) - 1 else f"{name}_{k + 1}"
             if child != name:
                 self.links.append(RobotLink(child))
-            way = start + rotation @ at if k == 0 else at - anchor
-            own = RobotJoint(
-                label, parent, child, cast(JointKind, _KINDS[kind]), way, turn if k == 0 else np.zeros(3),
-                self.numbers(what, joint, "axis", 3, "0 0 1"), **self._options(what, joint, kind),
-            )  # fmt: skip
-            self.joints.append(own)
+            way, frame = (start + rotation @ at, turn) if k == 0 else (at - anchor, np.zeros(3))
+            axis, ref = self.numbers(what, joint, "axis", 3, "0 0 1"), self._ref(what, joint, kind)
+            if ref:
+                # the frame at position zero; the file draws it at ref
+                back = -ref * axis / max(float(np.linalg.norm(axis)), 1.0 / MOST)
+                there = Rotation.from_rotvec(frame)
+                way, frame = (way + there.apply(back), frame) if kind == "slide" else (way, _behind(there, back))
+                self.drawn[label] = ref
+            given = cast(JointKind, _KINDS[kind])
+            self.joints.append(RobotJoint(label, parent, child, given, way, frame, axis, **self._options(what, joint, kind)))
             parent, anchor = child, at
         return -anchor
+
+    def _ref(self, what: str, joint: Element, kind: str) -> float:
+        """Position of a joint where the file draws it, rad or m; a ball has none."""
+        ref = self.number(what, joint, "ref", "0")
+        return 0.0 if kind == "ball" else ref if kind == "slide" else self.angle * ref
 
     def _options(self, what: str, joint: Element, kind: str) -> dict[str, Any]:
         """Numbers of a joint beside its place."""
         unit = 1.0 if kind == "slide" else self.angle
-        if self.number(what, joint, "ref", "0") != 0.0:
-            raise self.wrong(what, "has ref; let its position be 0 where the file draws it.")
         for key in ("stiffness", "springref"):
             if self._first(what, joint, key) != 0.0 and key == "stiffness":
                 self.note(f"the spring of {what} is left out; give drive_joint a motion and a stiffness")
@@ -379,12 +398,9 @@ class _Reader(ElementReader):
             own = joints[first]
             if own.mimic is not None:
                 raise self.wrong(where, "is the second of this joint; it can follow one joint, so take one of them out.")
-            joints[first] = RobotJoint(
-                **{
-                    **{key: getattr(own, key) for key in own.__dataclass_fields__},
-                    "mimic": (second, float(shape[1]), float(shape[0])),
-                }
-            )
+            # it is between ways from where the file draws both
+            offset = float(shape[0]) + self.drawn.get(first, 0.0) - float(shape[1]) * self.drawn.get(second, 0.0)
+            joints[first] = replace(own, mimic=(second, float(shape[1]), offset))
         return list(joints.values())
 
     # ---- matter
@@ -546,6 +562,11 @@ def _shape(kind: str, sizes: np.ndarray) -> Shape:
     if kind == "sphere":
         return Sphere(float(sizes[0]))
     return (Capsule if kind == "capsule" else Cylinder)(float(sizes[0]), float(sizes[1]))
+
+
+def _behind(there: Rotation, turn: np.ndarray) -> np.ndarray:
+    """Rotation vector (3,), rad, of a turn in a frame that is turned itself."""
+    return np.asarray((there * Rotation.from_rotvec(turn)).as_rotvec())
 
 
 def _from_z(direction: np.ndarray) -> np.ndarray:

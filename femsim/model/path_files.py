@@ -84,8 +84,8 @@ class RawPath:
         "line" or "message".
     frame : str
         Frame that the file names; "" for none.
-    notes : tuple of str
-        What a reader should know.
+    notes, on_times : tuple of str
+        What a reader should know; the second where speeds make it plausible, see :func:`may_be_ms`.
     """
 
     places: np.ndarray
@@ -99,6 +99,11 @@ class RawPath:
     word: str = "line"
     frame: str = ""
     notes: tuple[str, ...] = ()
+    on_times: tuple[str, ...] = ()
+
+
+#: Ways from row to row, (n - 1,), and their largest speed.
+Way = tuple[np.ndarray, float]
 
 
 @dataclass(frozen=True)
@@ -258,10 +263,13 @@ def _of_table(file: Path, asked: Asked) -> RawPath:
     units = [table.units[table.columns.index(name)] for name in columns]
     unit, angle = _stated(file, columns[:3], units[:3], "length"), _stated(file, columns[3:], units[3:], "angle")
     unread = [name for name in table.columns if name not in (*columns, *(time_parts(table, time) if time is not None else ()))]
-    notes = [*table.warnings, *([] if time is None or times is None else notes_on_times(table, time, asked.time_unit, times))]
+    notes = list(table.warnings)
+    on_times = [] if time is None or times is None else notes_on_times(table, time, asked.time_unit, times)
     if named and unread:
         notes.append(f"columns that were not read: {', '.join(unread[:12])}{' ...' if len(unread) > 12 else ''}")
-    return RawPath(places, turns, orientation or "", unit, angle, times, clock, table.lines, notes=tuple(notes))
+    return RawPath(
+        places, turns, orientation or "", unit, angle, times, clock, table.lines, notes=tuple(notes), on_times=tuple(on_times)
+    )
 
 
 def finite_column(table: Table, name: str) -> np.ndarray:
@@ -312,16 +320,23 @@ def notes_on_turns(joint: str, values: np.ndarray) -> list[str]:
     return [f"{joint} goes to {far:.4g} rad, {far / (2.0 * math.pi):.3g} turns: are these degrees? Then say angle='deg'"]
 
 
-def notes_on_times(table: Table, name: str, given: str | None, times: np.ndarray) -> list[str]:
-    """Say where times that state no unit may be no seconds: many rows, whole numbers, and long steps throughout."""
+def notes_on_times(table: Table, name: str, given: str | None, times: np.ndarray, ways: Sequence[Way] = ()) -> list[str]:
+    """Say where times that state no unit may be no seconds: many rows, whole numbers, and long steps, see `may_be_ms`."""
     stated = given or _time_name(table, name)[1]
     steps = np.diff(times)
     if stated or len(times) < _MANY_ROWS or np.median(steps) < _LONG_STEP or np.abs(steps - np.round(steps)).max() > 1e-6:
+        return []
+    if not may_be_ms(times, *ways):
         return []
     return [
         f"the time column {name!r} states no unit and is taken as s, so that rows are {np.median(steps):g} s apart; where they "
         "are ms, say time_unit='ms', where they are s, 's'"
     ]
+
+
+def may_be_ms(times: np.ndarray, *ways: Way) -> bool:
+    """Whether ways between times, (n - 1,), stay below their largest speeds where times (n,), read as s, are ms."""
+    return all(bool((np.abs(way) <= 1e-3 * most * np.diff(times)).all()) for way, most in ways)
 
 
 def time_parts(table: Table, name: str) -> tuple[str, ...]:

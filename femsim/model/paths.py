@@ -21,7 +21,7 @@ from femsim.base.rotations import (
     vector_from_quaternion,
 )
 from femsim.base.units import TIME_UNITS, UNITS, plain_unit
-from femsim.model.path_files import ORIENTATIONS, WORDS, Asked, RawPath, read_path, read_turns
+from femsim.model.path_files import ORIENTATIONS, WORDS, Asked, RawPath, may_be_ms, read_path, read_turns
 
 #: Positions beyond this, m, are taken for a wrong unit where nothing states it; those beyond the second are refused. Longest, s.
 _REACH, FARTHEST, _LATEST = 20.0, 1e6, 1e6
@@ -281,11 +281,15 @@ def load_path(
     quaternions = None if turns is None else rows.quaternions(turns, kind, angle)
     positions, quaternions = _placed(file, base, positions, quaternions)
     notes = rows.check_steps(positions, quaternions, max_speed, max_turn, jumps)
+    ways = [(np.linalg.norm(np.diff(positions, axis=0), axis=1), max_speed)]
+    if quaternions is not None:
+        ways.append((np.linalg.norm(_turn_vectors(quaternions), axis=1), max_turn))
+    on_times = raw.on_times if may_be_ms(times, *ways) else ()
     words = [f"lengths in {unit or 'm'}", WORDS.get(raw.orientation if orientations is None else kind, "no orientations")]
     words.append(f"frame {raw.frame!r}" if raw.frame else "frame of the file")
     words[-1] += " is the world" if base is None else f" stands at {list(base[0])} m, turned by {list(base[1])} rad, in the world"
     words += [f"no time column: rows are dt = {dt:g} s apart"] if raw.times is None else []
-    return ToolPath(str(file), times, positions, quaternions, raw.clock, ", ".join(words), (*raw.notes, *notes))
+    return ToolPath(str(file), times, positions, quaternions, raw.clock, ", ".join(words), (*raw.notes, *on_times, *notes))
 
 
 def shipped_path(file: str | Path) -> Path:

@@ -32,8 +32,8 @@ from femsim.model.robot_checks import three
 _CLOSE, _MOST_STEPS, _STARTS = 1e-8, 200, 40
 #: Length, m, by which a turn of 1 rad weighs; damping over the error; longest step of a joint, rad or m.
 _LENGTH, _DAMPING, _LONGEST = 0.2, 1e-2, 0.3
-#: Part of its range by which a joint that starts beyond it may be wrong: logs are rounded.
-_ROUGH = 1e-4
+#: Part of its range by which a joint that starts beyond it may be wrong, as logs are rounded; fastest plausible, m/s and rad/s.
+_ROUGH, _FASTEST = 1e-4, (5.0, 20.0)
 
 
 @naming_all_parameters
@@ -336,7 +336,8 @@ def load_joint_path(
     absent = [name for name in names if name not in found]
     notes = [*table.warnings, *odd, *([f"joints without a column: {', '.join(absent)}"] if absent else [])]
     if stamp is not None:
-        notes += notes_on_times(table, stamp, time_unit, times)
+        ways = [(np.diff(own), min(body.joint(name).max_speed, _FASTEST[body.turns(name)])) for name, own in found.items()]
+        notes += notes_on_times(table, stamp, time_unit, times, ways)
     else:
         unread = [column for column in table.columns if column not in chosen.values()]
         notes.append(

@@ -110,7 +110,7 @@ class RobotJoint:
         Viscous friction.
     friction : float, N m or N
         Dry friction: what the joint resists where it stands, at most, and where it moves; not of spherical and floating joints.
-        What damping and dry friction take counts in ``work_J``, as what motors do.
+        ``joint_loss_J`` is what damping and dry friction take; ``work_J`` is less by it.
     rotor_inertia : float, kg m^2 or kg
         Inertia of the motor's rotor as the joint feels it, the square of the gear ratio included.
     mimic : (str, float, float), optional

@@ -125,6 +125,11 @@ STEP_COLUMNS: tuple[StepColumn, ...] = (
         lambda r, ms: r.viscous_loss,
     ),
     StepColumn(
+        "joint_loss_J", "J",
+        "taken by joints since the start; `work_J` is less by it",
+        lambda r, ms: r.joint_loss,
+    ),
+    StepColumn(
         "nonlinear_residual", "1",
         "what the [equations of motion](method.md#the-step-is-solved-not-only-linearised) lack, relative to the largest forces",
         lambda r, ms: r.nonlinear_residual, "worst",

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from contact import Shape
+from contact.metrics import is_finite
 from femsim.base.errors import InputError
 from femsim.model.solids import Compound
 
@@ -130,7 +131,7 @@ def rigid_load(name: str, load: Callable[[float], tuple[Vector, Vector]]) -> Cal
             raise InputError(
                 f"load of {name} gave shape {wrench.shape} at {t:g} s; allowed is (force, torque), (3,) each, N and N m."
             )
-        for what, part, unit in zip(("force", "torque"), wrench, ("N", "N m"), strict=True):
+        for what, part, unit in zip(("force", "torque"), wrench, ("N", "N m"), strict=True) if not is_finite(wrench) else ():
             if not np.isfinite(part).all():
                 raise _no_load(name, what, part, unit, t)
         return wrench[0], wrench[1]

@@ -50,8 +50,8 @@ class ContactCalls(SceneContents):
         """Set the share of the approach speed with which the contacts of a pair separate; 0 where nothing is said.
 
         Rigid bodies rebound by it. Soft bodies rebound by their elasticity: there it is about the nodes of their surface alone.
-        With friction and several contacts at once this law of Newton's would add energy: rigid bodies, alone or joined, rebound
-        with less then; robots may gain some.
+        With friction and several contacts at once this law of Newton's would add energy: bodies rebound with less then, unless a
+        contact among these is soft, which gives back what it stored.
 
         Parameters
         ----------

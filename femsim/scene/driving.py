@@ -20,6 +20,7 @@ from femsim.model.kept_shape import KeptShape, triad
 from femsim.scene import plausible
 from femsim.scene.checks import Handle, Vector, function_of_time, name_of, positive
 from femsim.scene.contents import SceneContents
+from femsim.scene.robots import base_motion
 
 #: What may be one number or several.
 Impedance = float | Sequence[float] | None
@@ -44,7 +45,7 @@ def drive_base(
             f"drive of {body.name}: damping and max_force belong to a stiffness, and without one a motion is followed exactly, "
             "whatever that takes; give stiffness=(N/m, N m/rad) too, or leave them out."
         )
-    scene.motions[scene.bodies.index(body)] = _path(scene, body.name, motion)
+    scene.motions[scene.bodies.index(body)] = base_motion(body, _path(scene, body.name, motion))
 
 
 def drive_softly(
@@ -69,7 +70,7 @@ def drive_softly(
     k, d, limit = _impedance(f"drive of {body.name}", stiffness, damping, max_force, mass)
     name = f"{body.name}.drive"
     scene.check_name(name)
-    path = _path(scene, body.name, motion)
+    path = base_motion(body, _path(scene, body.name, motion))
     scene.couplings.append(CompliantDrive(name, body.name, index, start, path, stiffness=k, damping=d, limit=limit))
 
 

@@ -41,8 +41,8 @@ class MotionCalls(SceneContents):
         what : Handle or str
             The body.
         motion : callable, optional
-            ``motion(t) -> (displacement (3,) m, rotation vector (3,) rad)`` from the start pose, e.g. fs.Motion; the rotation is
-            about the centre of mass of the base.
+            ``motion(t) -> (displacement (3,) m, rotation vector (3,) rad)`` from the start pose, e.g. fs.Motion: of the centre of
+            mass of a body or of the base of a gripper and about it; of the frame of a robot's base, as ``add_robot`` places it.
         fingers : bool or sequence of str
             True: all fingers of the gripper; or the names of some.
         force, position : callable, optional

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from contact import Box, Detector, PlacedShape, Shape, first_points
+from contact import Box, Detector, Mesh, PlacedShape, Shape, first_points
 from femsim.model.bodies.tree import TreeBody
 from femsim.model.bodies.tree_kernels import FIXED
 from femsim.model.parts import OwnPair, Part
@@ -17,6 +17,8 @@ from femsim.scene.contents import SceneContents
 _FLUSH = 1e-6
 #: Where inner points of a box are along each of its sides, from -1 to 1.
 _INNER = (-0.9, 0.0, 0.9)
+#: From so many triangles of a mesh points in it are looked for.
+_RAYS = 12
 #: So many pairs of links are named in a note.
 _NAMED = 3
 
@@ -130,13 +132,35 @@ def _overlaps(body: TreeBody, parts: list[Part], pairs: list[tuple[int, int]]) -
 
 
 def _inner_points(shape: Shape) -> np.ndarray:
-    """Points (k, 3), m, well within a box: where two equal ones are in one place, no point of a surface is inside of the other.
+    """Points (k, 3), m, well within a shape: where two equal ones are in one place, no point of a surface is inside of the other.
 
-    Round shapes have some among their points; finding those of a mesh would take seconds.
+    Round shapes have some among their points.
     """
+    if isinstance(shape, Mesh):
+        return _middles(shape.points[shape.triangles])
     if not isinstance(shape, Box):
         return np.zeros((0, 3))
     return np.asarray(np.stack(np.meshgrid(*[_INNER] * 3, indexing="ij"), axis=-1).reshape(-1, 3) * shape.half_extents)
+
+
+def _middles(corners: np.ndarray) -> np.ndarray:
+    """Points (k, 3), m, half way from some triangles of a closed surface, (t, 3, 3), to what lies straight behind them."""
+    first, u, v = corners[:, 0], corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]
+    across = np.cross(u, v)
+    size = np.linalg.norm(across, axis=1)
+    out = []
+    for k in np.unique(np.linspace(0, len(corners) - 1, _RAYS).astype(np.int64)):
+        start, way = corners[k].mean(axis=0), -across[k] / size[k]
+        # where the ray meets the plane of each triangle, and whether that is within (Moeller and Trumbore 1997)
+        slope, to = across @ way, start - first
+        with np.errstate(divide="ignore", invalid="ignore"):
+            far = -np.einsum("ij,ij->i", to, across) / slope
+            turned = np.cross(to, way)
+            a, b = -np.einsum("ij,ij->i", v, turned) / slope, np.einsum("ij,ij->i", u, turned) / slope
+            behind = far[(a >= 0.0) & (b >= 0.0) & (a + b <= 1.0) & (far > _FLUSH)]
+        if len(behind):
+            out.append(start + 0.5 * behind.min() * way)
+    return np.array(out).reshape(-1, 3)
 
 
 def marked(count: int, pairs: Iterable[OwnPair]) -> np.ndarray:

@@ -27,6 +27,9 @@ STOUT = 2.0
 _BESIDE = 1e-6
 #: How far the speed of a joint and that of its motion may differ at the start, relative.
 _ROUGHLY = 1e-2
+#: A motion of a joint jumps where it is so many times as fast as between the key values around, this many each side, and goes
+#: farther than this.
+_TIMES_FASTER, _AROUND, _LEAST_WAY = 10.0, 4, {"rad": 0.02, "m": 1e-3}
 #: How much faster a joint may go than it can before that is noted: rounding.
 _SLACK = 1.0 + 1e-6
 
@@ -137,6 +140,26 @@ def notes_on_joint_speed(joint: str, unit: str, speed: float, time: float, most:
     return [
         f"joint {joint} is driven at {speed:.4g} {unit}/s at {time:.4g} s, but its most is {most:.4g} {unit}/s{words}; let its "
         "motion take longer"
+    ]
+
+
+def notes_on_joint_jump(joint: str, unit: str, times: np.ndarray, values: np.ndarray, dt: float) -> list[str]:
+    """Note a joint that key values, (n,) s and rad or m, lead so far within a time step, s, that it is rather a jump.
+
+    It is as in a path: far faster than between the key values around it, and farther than any log is rough.
+    """
+    way, spans = np.abs(np.diff(values)), np.diff(times)
+    speeds = np.pad(way / spans, _AROUND)
+    beside = [speeds[s : s + len(way)] for s in range(2 * _AROUND + 1) if s != _AROUND]
+    least = _LEAST_WAY[unit]
+    found = np.flatnonzero((way > _TIMES_FASTER * np.max(beside, axis=0) * spans) & (way > least) & (spans <= dt * _SLACK))
+    if not len(found):
+        return []
+    k = int(found[0])
+    return [
+        f"the motion that joint {joint} follows exactly goes {way[k]:.4g} {unit} from {times[k]:.6g} to {times[k + 1]:.6g} s, "
+        f"within a time step of {dt:g} s: is it a jump? Forces on the way there are those of the step; give it more time, or a "
+        "stiffness"
     ]
 
 

@@ -11,10 +11,11 @@ from contact import Shape
 from femsim.base.errors import InputError, did_you_mean
 from femsim.base.rotations import quaternion_from_vector
 from femsim.model.bodies import kinds
+from femsim.model.bodies.body import Body
 from femsim.model.bodies.tree import TreeBody
 from femsim.model.bodies.tree_kernels import FIXED
-from femsim.model.commands import MOTION
-from femsim.model.drives import Profile
+from femsim.model.commands import MOTION, FrameMotion
+from femsim.model.drives import PoseFunction, Profile
 from femsim.model.joint_friction import JointFriction
 from femsim.model.parts import Part
 from femsim.model.robots import BaseKind, Robot, RobotLink
@@ -23,7 +24,7 @@ from femsim.model.urdf import load_robot
 from femsim.scene.checks import Handle, Vector, function_of_time, name_of, positive, vector
 from femsim.scene.contents import SceneContents
 from femsim.scene.own_contact import add_own_contact
-from femsim.scene.plausible import notes_on_joint_speed, notes_on_joint_start, notes_on_joint_velocity
+from femsim.scene.plausible import notes_on_joint_jump, notes_on_joint_speed, notes_on_joint_start, notes_on_joint_velocity
 from meshes import TriMesh, make_trimesh, sphere_triangles
 
 _BASES = ("fixed", "free", "planar")
@@ -92,8 +93,17 @@ def add_robot(
         scene.couplings.append(JointFriction(body, index))
     scene.notes += robot.notes
     if base != "free":
-        scene.motions[index] = scene.command(name, _still, *MOTION)
+        scene.motions[index] = base_motion(body, scene.command(name, _still, *MOTION))
     return Handle(name, tuple(part.name for part in parts))
+
+
+def base_motion(body: Body, motion: PoseFunction) -> PoseFunction:
+    """Motion of the centre of mass of a base; what a robot is given is that of the frame of its base."""
+    tree, start = kinds.robot(body), body.initial_q()
+    if tree is None:
+        return motion
+    arm = start[:3] - tree.frame_pose(start, 0)[1]
+    return FrameMotion(motion, arm) if arm.any() else motion
 
 
 def _check_base(name: str, base: str, M: np.ndarray) -> None:
@@ -184,7 +194,8 @@ def drive_joint(
     if exact and motion is not None and (speed := float(body.initial_v()[own.row])):
         scene.notes += notes_on_joint_start(label, unit, speed, (float(motion(_SOON)) - begin) / _SOON)
     if exact and isinstance(motion, Profile):
-        scene.notes += notes_on_joint_speed(label, unit, *motion.fastest, own.max_speed, body.with_mimics(joint))
+        too_fast = notes_on_joint_speed(label, unit, *motion.fastest, own.max_speed, body.with_mimics(joint))
+        scene.notes += too_fast or notes_on_joint_jump(label, unit, motion.times, motion.values, scene.dt)
     if isinstance(velocity, Profile):
         speed = max(velocity.extremes(), key=abs)
         scene.notes += notes_on_joint_velocity(label, unit, speed, own.max_speed, body.with_mimics(joint))

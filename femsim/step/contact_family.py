@@ -102,6 +102,13 @@ class FamilyRows:
         """Return the number of contacts."""
         return len(self.keep)
 
+    def of(self, found: Found) -> FamilyRows:
+        """Return the same rows of what was found elsewhere."""
+        return FamilyRows(
+            found, self.keep, self.indptr, self.indices, self.data, self.phi, self.friction, self.key, self.frame, self.gap,
+            self.restitution, self.softness,
+        )  # fmt: skip
+
 
 @dataclass
 class Sides:
@@ -119,9 +126,8 @@ class Sides:
     @classmethod
     def joined(cls, families: Sequence[Sides]) -> Sides:
         """Those of all families, one after the other."""
-        filled = [one for one in families if len(one.gap)] or families[:1]
-        if len(filled) == 1:
-            return filled[0]
+        if len(families) == 1:
+            return families[0]
         return cls(*(joined([getattr(one, field.name) for one in families]) for field in fields(cls)))
 
 

@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import scipy.sparse as sp
@@ -22,6 +21,7 @@ import scipy.sparse as sp
 from contact import ContactProblem, WarmStart
 from contact.compiled import Fixed
 from contact.compressed import compressed_rows
+from contact.once import once
 from femsim.model.contact_rules import ContactRules
 from femsim.model.parts import Part
 from femsim.step.by_faces import at_nodes, pairs_by_faces
@@ -143,7 +143,7 @@ class ContactRows:
     restitution: np.ndarray
     softness: np.ndarray | None = None
 
-    @cached_property
+    @once
     def surface(self) -> np.ndarray:
         """The part of phi that prescribed velocities make, (nc, 3), m/s."""
         surface = self.phi.copy()
@@ -260,7 +260,7 @@ class Contacts:
         if stay:
             self._points.follow_turns(each[0].found, each[0].keep, given, each[0].phi, middle=False)
         friction = [rows.friction for rows in each]
-        if any(one.ndim == 2 for one in friction):
+        if self.rules.anisotropic and any(one.ndim == 2 for one in friction):
             friction = [one if one.ndim == 2 else np.repeat(one[:, None], 2, axis=1) for one in friction]
         return self._joined(each, joined(friction), given)
 
@@ -378,8 +378,8 @@ class Contacts:
         generalized = self.places.settle(placed, placed if moved is None else moved.placed, sums)
         each = self._cut(rows, world)
         memory = tuple([ForceMemory.of(own.key, forces) for own, forces in zip(rows.families, each, strict=True)])
-        sides = [family.sides(own, force) for family, own, force in zip(self.families, rows.families, each, strict=True)]
-        side = Sides.joined(sides)
+        borne = zip(self.families, rows.families, each, strict=True)
+        side = Sides.joined([family.sides(own, force) for family, own, force in borne if len(own)])
         if any(family.hidden and len(own.keep) for family, own in zip(self.families, rows.families, strict=True)):
             lam, u, world = (self._shown(rows, values) for values in (lam, u, world))
         state, taken = np.empty(len(lam), dtype=np.int64), np.zeros(len(lam))

@@ -12,7 +12,7 @@ from femsim.model.bodies.deforming import Deforming
 from femsim.model.contact_rules import ContactRules, NoContact
 from femsim.model.parts import Part
 from femsim.step import deforming_rows_kernels as kernels
-from femsim.step.contact_family import FamilyRows, Found, Rates, Sides, matched, room
+from femsim.step.contact_family import FamilyRows, Found, Rates, Sides, matched, no_rows, room
 from femsim.step.placed import Placed, Places
 from femsim.step.rows_kernels import Given, Rows, Sums, turn_frames
 from femsim.step.state import State
@@ -93,6 +93,7 @@ class DeformingFamily:
         self._turns = np.array([part.turns or _rigid(system, part) for part in self._owners], dtype=np.bool_)
         joints = int(np.diff(places.joint_start)[self._carriers].max(initial=0))
         self._most_entries = kernels.MOST_ENTRIES + 3 * joints
+        self._no_rows = no_rows()
 
     def _joints_between(self, rules: ContactRules) -> WholeJoints:
         """Find what waits for a joint to break."""
@@ -201,6 +202,8 @@ class DeformingFamily:
 
     def rows(self, found: Found, given: Given) -> FamilyRows:
         """Rows of the contacts, without those that nothing can press."""
+        if not len(found.contacts):
+            return self._no_rows.of(found)
         c: DeformableContacts = found.contacts
         rows = self._filled(found, given)
         keep = rows.keep
@@ -223,6 +226,8 @@ class DeformingFamily:
 
         Those that are not found there stay on the features that they were on.
         """
+        if not len(rows):
+            return rows
         c: DeformableContacts = rows.found.contacts.select(rows.keep)
         points, frame, point, weight = self._place_points(there, placed), rows.frame.copy(), c.point.copy(), c.weight.copy()
         now = self._find(points, rows.found.margin)
@@ -234,6 +239,8 @@ class DeformingFamily:
 
     def on_same_features(self, rows: FamilyRows, there: State, placed: Placed, given: Given) -> FamilyRows:
         """Rows of the same contacts on the same features, where the bodies are in another state."""
+        if not len(rows):
+            return rows
         c: DeformableContacts = rows.found.contacts.select(rows.keep)
         points, frame, weight = self._place_points(there, placed), rows.frame.copy(), c.weight.copy()
         self._stay(c, np.ones(len(c), dtype=np.bool_), points, frame, weight)
@@ -277,6 +284,8 @@ class DeformingFamily:
 
     def accept(self, rows: FamilyRows, lam: np.ndarray, sums: Sums) -> np.ndarray:
         """Add the forces lam (kept, 3), N, normal first, to the sums; return those in the world, (kept, 3)."""
+        if not len(rows):
+            return rows.phi
         found, keep, world = rows.found, rows.keep, np.empty((len(rows), 3))
         pairs = self._pairs(found.contacts)
         kernels.add_forces(keep, pairs, self._points(found), found.placed.reference, lam, self._scratch, sums, world)

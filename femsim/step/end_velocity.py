@@ -39,7 +39,7 @@ from contact import ContactProblem, from_isotropic, isotropic, to_isotropic
 from contact.compiled import Fixed
 from contact.masses import softened, split_operator, velocities
 from contact.masses_kernels import BlockRows
-from contact.metrics import is_finite
+from contact.metrics import any_of, is_finite
 from contact.split import solve_split
 from femsim.model.bodies.body import StepSettings
 from femsim.step import end_velocity_kernels as kernels
@@ -71,7 +71,7 @@ class EndVelocity:
     lam : ndarray, (nc, 3), N
         Contact forces that act in the step, normal first.
     work : ndarray, (nc, 3), J
-        Work of each on the bodies, by directions.
+        Work of each by directions, from where gaps are: with the velocity at which they close beyond the gap.
     held : ndarray, (n,), N and N m
         What drives add to their forces on prescribed rows for it.
     residual : float
@@ -80,6 +80,8 @@ class EndVelocity:
         Contacts at the end of the step and the part of ``lam`` that acts there, (nc, 3), N; None where there is none.
     driving : float, J
         Work of drives beyond that of their forces with the velocities of the step, see :func:`drive_work`.
+    friction_beyond : float, J
+        What friction takes by its own work beyond what impacts with restitution take in all.
     """
 
     v: np.ndarray
@@ -89,6 +91,7 @@ class EndVelocity:
     residual: float = 0.0
     late: tuple[ContactRows, np.ndarray] | None = None
     driving: float = 0.0
+    friction_beyond: float = 0.0
 
     def judged(self, solved: Solved) -> Solved:
         """Call a step not converged where the contact law does not hold for the velocities at its end."""
@@ -118,10 +121,9 @@ def weakened(friction: np.ndarray, rows: ContactRows, solved: Solved, end: EndVe
     newton : Newton
         The work that the forces would do at its ``still`` counts as none.
     """
-    lam = solved.solution.lam
-    gained = end.work[:, 1:].sum(axis=1)
-    if not (gained > 0.0).any():
+    if not kernels.friction_works(end.work):
         return None
+    lam, gained = solved.solution.lam, end.work[:, 1:].sum(axis=1)
     share = np.ones(len(lam))
     less = np.flatnonzero((gained > 0.0) & (lam[:, 0] > np.maximum(end.lam[:, 0], 0.0)))
     share[less] = np.maximum(end.lam[less, 0], 0.0) / lam[less, 0]
@@ -185,15 +187,18 @@ def end_velocity(
     if soft is not None:
         W = softened(W, soft[closed] / ((1.0 - settings.theta) * dt))
     impact = _Impact(rows, own, law, closed, W, moved, lam, u, new.v)
+    beyond = 0.0
     if not bounces:
         found = impact.ends(np.zeros(len(closed)))
     else:
         rebound = rebound_speeds(rows, closed, old.v, moved(system.external), settings, newton.still)
-        budget = Budget.of(system, rows, closed, W, old, new, dt)
-        found = without_gain(impact.ends, lambda end: budget.gained(end.v, end.acting), budget.group, rebound)
+        budget = Budget.of(system, solved, closed, W, old, new, settings)
+        found = without_gain(impact.ends, lambda end: budget.gained(end.work), budget.group, rebound)
+        beyond = budget.friction_beyond(found.work)
     if system.prescribes:
         held = held + system.carried(old, new, found.v - new.v) / dt
-    return EndVelocity(found.v, found.acting, found.work, held, found.residual, (rows, found.acting - lam))
+    late = (rows, found.acting - lam)
+    return EndVelocity(found.v, found.acting, found.work, held, found.residual, late, friction_beyond=beyond)
 
 
 class _Found(NamedTuple):
@@ -288,7 +293,7 @@ def drive_work(
         return work
     for body, q, v in zip(system.bodies, system.q_slices, system.v_slices, strict=True):
         own = system.prescribed[v]
-        if own.any() and uneven[v].any():
+        if any_of(own) and any_of(uneven[v]):
             change = mass_times(body.inertia(old.q[q], new.q[q]), end.v[v] - old.v[v])
             work += float(change[own] @ uneven[v][own])
     return work

@@ -131,3 +131,12 @@ def work_of_forces(
                 velocity += data[k] * ends[indices[k]]
             late = 0.5 * dt * (acting[m, c] - lam[m, c]) * (velocity + 2.0 * surface[m, c])
             out[m, c] = dt * lam[m, c] * u[m, c] + late
+
+
+@njit(cache=True, _nrt=False)
+def friction_works(work: np.ndarray) -> bool:
+    """Whether the friction of any contact does work on the bodies, by the work of its force by directions, (nc, 3), J."""
+    for m in range(work.shape[0]):
+        if work[m, 1] + work[m, 2] > 0.0:
+            return True
+    return False

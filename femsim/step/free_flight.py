@@ -15,6 +15,7 @@ from collections.abc import Collection
 import numpy as np
 
 from contact import ContactProblem
+from contact.metrics import any_of
 from femsim.model.bodies.body import BodyStep, StepSettings
 from femsim.step.state import State
 from femsim.step.system import System
@@ -56,13 +57,13 @@ def keep_momentum(
         Bodies that a motion drives.
     """
     coupled = system.coupled
-    pushed = problem.pushed(lam) if lam.any() else None
+    pushed = problem.pushed(lam) if any_of(lam) else None
     for k, (body, q, v) in enumerate(zip(system.bodies, system.q_slices, system.v_slices, strict=True)):
         by_motion = body.driven_rows()
         if k in coupled or k in driven or np.count_nonzero(system.prescribed[v]) > len(by_motion):
             continue
         outside = slice(v.start, v.start + 6) if body.kind == "generalized" else v  # limits of joints push within the body
-        if pushed is not None and pushed[outside].any():
+        if pushed is not None and any_of(pushed[outside]):
             continue
         if body.kind == "generalized":
             body.fly(old.q[q], old.v[v], v_hat[v], system.external[v], settings.dt, new.q[q], new.v[v])

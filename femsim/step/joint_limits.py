@@ -9,12 +9,13 @@ tolerance.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from femsim.model.parts import Part
 from femsim.step.contact_family import FamilyRows, Found, Rates, Sides, no_rows
+from femsim.step.joint_rows_kernels import largest_speed
 from femsim.step.placed import Placed
 from femsim.step.rows_kernels import Given, Sums, normal_offsets
 from femsim.step.state import State
@@ -78,13 +79,13 @@ class LimitFamily:
 
     def speeds(self, placed: Placed, rates: Rates) -> float:
         """Largest speed of a joint that has limits, rad/s or m/s."""
-        return float((np.abs(rates.v_hat[self.row]) + np.abs(rates.v_prescribed[self.row])).max(initial=0.0))
+        return largest_speed(self.row, rates.v_hat, rates.v_prescribed)
 
     def rows(self, found: Found, given: Given) -> FamilyRows:
         """One row an end; joints that follow a motion have none."""
         reached: _Reached = found.contacts
         if not len(reached.end):
-            return replace(self._no_rows, found=found)
+            return self._no_rows.of(found)
         keep = np.flatnonzero(~given.prescribed[self.row[reached.end]])
         end, gap, n = reached.end[keep], reached.gap[keep], len(keep)
         indptr = np.repeat(np.arange(n + 1), 3)[2:]

@@ -56,7 +56,7 @@ def lay_out(bodies: Sequence[Body], couplings: Sequence[Coupling]) -> Layout:
         q.append(slice(nq, nq + body.n_q))
         v.append(slice(nv, nv + body.n_v))
         entries.append(slice(nnz, nnz + len(i)))
-        groups.append(Group(body.name, nv, nv + body.n_v, body.kind))
+        groups.append(Group(body.name, nv, nv + body.n_v, body.kind, body.row_parents()))
         starts.append(p[1:] + nnz)
         rows.append(i + nv)
         nq, nv, nnz = nq + body.n_q, nv + body.n_v, nnz + len(i)

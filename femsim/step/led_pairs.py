@@ -73,7 +73,8 @@ class LedPairs:
         self._shape_part = np.array([placed.body for placed in shapes], dtype=np.int64)
         #: which parts they are; where they were when they were asked for last, and what was found: a fixed base stays there
         self._involved = np.flatnonzero(pairs.any(axis=0))
-        self._asked, self._answer = b"", (np.zeros((0, 2), dtype=np.int64), np.zeros(0))
+        self._none = (np.zeros((0, 2), dtype=np.int64), np.zeros(0))
+        self._asked, self._answer = b"", self._none
         self._detector = Detector(
             shapes, self._part, np.concatenate(radii), self._part, pairs,
             **first_points([placed.shape for placed in shapes], firsts),
@@ -90,4 +91,6 @@ class LedPairs:
         """Look for them."""
         world = np.einsum("pij,pj->pi", placed.rotation[self._part], self._local) + placed.translation[self._part]
         found = self._detector.detect_on(world, placed.rotation, placed.translation, 0.0)
+        if not len(found):
+            return self._none
         return np.column_stack([self._part[found.point], self._shape_part[found.shape]]), found.gap.copy()

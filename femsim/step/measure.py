@@ -19,6 +19,7 @@ from femsim.step.newton import Solved, measured
 from femsim.step.prescribed import held_points
 from femsim.step.report import StepReport
 from femsim.step.residual_kernels import sum_on_bodies
+from femsim.step.rows_kernels import largest_slip
 from femsim.step.state import State
 from femsim.step.system import System
 
@@ -65,12 +66,12 @@ def measure(
         Body of each part, see :attr:`femsim.step.contacts.Contacts.owner`.
     """
     problem, solution = solved.problem, solved.solution
-    dt, pressing = problem.dt, forces.contacts.state > 0
-    slip = np.sqrt((forces.contacts.u[pressing, 1:] ** 2).sum(axis=1))
-    friction_loss = old.friction_loss - float(end.work[:, 1:].sum())
+    dt = problem.dt
+    friction_loss = old.friction_loss - float(end.work[:, 1:].sum()) - end.friction_beyond
     reaction = system.reaction(solution.v, forces.generalized + system.joints.pushed()) + end.held
     work = old.work + dt * float((system.external + reaction) @ solution.v)
     work += end.driving + dt * sum(coupling.power for coupling in system.couplings)
+    joint_loss = old.joint_loss + dt * sum(coupling.lost for coupling in system.couplings)
     contact_force, force_sum = _on_bodies(owner, forces, len(system.bodies))
     momentum, kinetic, elastic, potential, balance = np.zeros(3), 0.0, 0.0, 0.0, 0.0
     inverted, unbalanced = 0, -1
@@ -87,8 +88,9 @@ def measure(
         contact = contact_force[index]
         couplings = system.coupling_forces(index)
         # relative to the largest force: net contact, outside, of the drive, of a coupling (see metrics.balance)
-        largest = max(norm(force) for force in (contact, own.outside, own.held, *couplings))
-        least = max(body.mass * still / dt, TINY)  # finite, also where forces are not
+        largest = max(norm(contact), norm(own.outside), norm(own.held), *map(norm, couplings))
+        mass = body.mass
+        least = max(mass * still / dt, TINY)  # finite, also where forces are not
         scale = max(least, largest, NET_FRACTION * float(force_sum[index]), NOISE_FRACTION * own.magnitude)
         lacking = rate - own.outside - own.held - contact
         left = norm(lacking - couplings.sum(axis=0) if len(couplings) else lacking) / scale
@@ -96,21 +98,23 @@ def measure(
         if own.drive is not None:
             mount[body.name] = own.drive
         work += dt * own.power
+        joint_loss += dt * own.lost
         work -= dt * body.damping_power(solution.v[v])
         momentum += after
         kinetic += body.kinetic_energy(new.q[q], new.v[v])
         elastic += body.elastic_energy(new.q[q])
-        potential -= body.mass * float(scene.gravity @ body.centre_of_mass(new.q[q]))
+        potential -= mass * float(scene.gravity @ body.centre_of_mass(new.q[q]))
         inverted += body.inverted_elements
     mount |= dict(driven for coupling in system.couplings if (driven := coupling.mounted()) is not None)
     if scene.holds:
         _add_holds(mount, scene, system, replace(old, q=old.q + settings.theta * (new.q - old.q)), reaction)
     return StepReport(
         old.step + 1, new.t, solution, measured(problem, solution), forces, max_penetration,
-        float(slip.max(initial=0.0)), kinetic, elastic, work, momentum, balance, mount, inverted, potential, friction_loss,
-        system.acted(), ((dt, forces.contacts),), solved.residual, solved.solves,
+        largest_slip(forces.contacts.state, forces.contacts.u), kinetic, elastic, work, momentum, balance, mount, inverted,
+        potential, friction_loss, system.acted(), ((dt, forces.contacts),), solved.residual, solved.solves,
         viscous_loss=sum(body.viscous_loss() for body in system.bodies),
         unbalanced=unbalanced, lacking=system.lacks_most(),
+        joint_loss=joint_loss,
         contradicting=system.joints.names(solution.details.get("contradicting_rows", ())),
     )  # fmt: skip
 

@@ -17,6 +17,7 @@ from femsim.model.bodies.body import StepSettings
 from femsim.step import rows_kernels
 from femsim.step.contacts import ContactRows
 from femsim.step.following import PATIENCE, Follow, Following
+from femsim.step.residual_kernels import largest
 from femsim.step.state import State
 from femsim.step.system import System
 
@@ -456,7 +457,7 @@ def _attempt(
         if system.linearise(settings, place, positive=True) or solution is None:
             problem, solution = rows.problem(system, settings.dt, enough), None
     solution = _but_for_repeated(solver.solve(problem, warm) if solution is None else solution, newton)
-    if (fastest := float(np.abs(solution.v).max(initial=0.0))) > _LIGHT:
+    if (fastest := largest(solution.v)) > _LIGHT:
         raise ContactError(f"The equations of the step lead to a speed of {fastest:.1e} m/s or rad/s; take a smaller dt.")
     system.accept(solution.v, solution.row_forces)
     led = rows if follow is None or not math.isfinite(fastest) else follow(solution.v)

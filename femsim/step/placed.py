@@ -86,7 +86,7 @@ class Places:
         #: of each body with rigid parts these, their links, and the entries of their screws
         self._links = [
             (
-                index, _run(own), named,
+                index, _run(own), tuple(named),
                 np.concatenate([np.arange(self.joint_start[k], self.joint_start[k + 1]) for k in own]).astype(np.int64),
             )
             for index, (own, named) in links.items()
@@ -95,9 +95,8 @@ class Places:
     def read(self, state: State) -> Placed:
         """Read a state."""
         still = self.still
-        placed = Placed(
-            still.rotation.copy(), still.translation.copy(), still.origin.copy(), still.screw.copy(), still.reference.copy()
-        )
+        screw = still.screw.copy() if len(still.screw) else still.screw
+        placed = Placed(still.rotation.copy(), still.translation.copy(), still.origin.copy(), screw, still.reference.copy())
         for index, parts, links, entries in self._links:
             body, q = self._system.bodies[index], state.q[self._system.q_slices[index]]
             found = body.link_places(q, links)

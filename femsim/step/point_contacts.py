@@ -11,7 +11,7 @@ import numpy as np
 
 from contact import Detector, PlacedShape, PointContacts, first_points
 from contact.compiled import Fixed
-from contact.metrics import norm
+from contact.metrics import any_of, norm
 from femsim.base.rotations import cross_matrix, quaternion_from_vector, quaternion_to_matrix
 from femsim.model.contact_rules import ContactRules
 from femsim.model.parts import Part
@@ -112,6 +112,7 @@ class PointFamily:
         self._find_again, self._fill_pairs, self._fill_sides = map(
             Fixed, (pair_kernels.find_again, pair_kernels.fill_pairs, pair_kernels.fill_sides)
         )
+        self._fill_near, self._keep_within = Fixed(pair_kernels.fill_near), Fixed(pair_kernels.keep_within)
         points = _points_of(system, parts)
         shapes, self._own, self.point_part, self._row = points.shapes, points.own, points.part, points.row
         self.shape_part = np.array([s.body for s in shapes], dtype=np.int64)
@@ -126,6 +127,8 @@ class PointFamily:
             most_per_pair=rules.most_per_pair, **first_points([placed.shape for placed in shapes], points.first),
         )  # fmt: skip
         self._no_rows = no_rows(2 if rules.anisotropic else 1)
+        #: where bounds were asked for at prescribed velocities, at which, and what they are: the same in all of a step
+        self._given: tuple[Placed, np.ndarray, float | np.ndarray] = (places.still, np.zeros(0), 0.0)
         self._first = np.array([where.start for where, _ in self._own])
         self._leave_out(len(points.part))
         self._find_links()
@@ -191,20 +194,23 @@ class PointFamily:
 
         Where two parts have many, some are left out, unless they are asked for as a ``whole``.
         """
-        one = float(margin.max()) if isinstance(margin, np.ndarray) else float(margin)
-        found = self._detector.detect_on(points, placed.rotation, placed.translation, one, whole=whole)
+        one = max(margin.tolist()) if isinstance(margin, np.ndarray) else float(margin)
+        found = self._detector.detect_placed(points, placed.rotation, placed.translation, one, whole=whole)
         joints = self.whole_joints
         if not self._without and not joints and (self._within is None or np.ndim(margin) == 0):
             return found
         if not len(found):
             return found
-        keep = ~joints.at_shapes(found.point, self.shape_part[found.shape])
+        keep = np.ones(len(found), dtype=np.bool_)
+        if joints:
+            keep = ~joints.at_shapes(found.point, self.shape_part[found.shape])
         if self._within is not None and isinstance(margin, np.ndarray):
-            within = self._within[self.point_part[found.point], self.shape_part[found.shape]]
-            keep &= found.gap <= np.where(within, margin[1], margin[0])
+            self._keep_within(
+                found.point, found.shape, found.gap, self.point_part, self.shape_part, self._within, margin, keep
+            )  # fmt: skip
         for first, last, other in self._without:
             keep &= (found.point < first) | (found.point >= last) | (self.shape_part[found.shape] != other)
-        return found.select(keep)
+        return found if np.count_nonzero(keep) == len(keep) else found.select(keep)
 
     def detect(self, state: State, placed: Placed, margin: float | np.ndarray) -> Found:
         """Find the contacts of a state within a margin, m."""
@@ -217,11 +223,17 @@ class PointFamily:
         The points of a rod are the centres of its links: their distance to a shape decides on contact. With links of one robot
         that may have contact a second bound, (2,), is that of their approach: what its base does closes no gap between them.
         """
-        moving = [rates.v_hat, rates.v_prescribed] if self._system.prescribes and rates.v_prescribed.any() else [rates.v_hat]
-        speed = sum(self.fastest(placed, v) for v in moving)
-        if self._within is None:
-            return speed
-        return np.array([speed, sum(self._approach(placed, v) for v in moving)])
+        speeds = self._speeds(placed, rates.v_hat)
+        if not (self._system.prescribes and any_of(rates.v_prescribed)):
+            return speeds
+        if not (self._given[0] is placed and self._given[1] is rates.v_prescribed):
+            self._given = (placed, rates.v_prescribed, self._speeds(placed, rates.v_prescribed))
+        return speeds + self._given[2]
+
+    def _speeds(self, placed: Placed, v: np.ndarray) -> float | np.ndarray:
+        """Both bounds, or the only one, at the velocities v (n,)."""
+        speed = self.fastest(placed, v)
+        return speed if self._within is None else np.array([speed, self._approach(placed, v)])
 
     def _approach(self, placed: Placed, v: np.ndarray) -> float:
         """Bound of the speed (m/s) at which two links of one robot approach each other at the velocities v (n,)."""
@@ -249,14 +261,12 @@ class PointFamily:
         """Parts (n, 2) and gaps (n,), m, of all contacts of a state closer than ``reach`` (m)."""
         if known is not None and known.placed is placed and known.every is not None and self._detector.nested:
             point, shape, gap = known.every
-            near = np.flatnonzero(gap < reach)
-            point, shape, gap = point[near], shape[near], gap[near]
         else:
-            found = self._find(self._place_points(state, placed), placed, reach)
-            point, shape, gap = found.point, found.shape, found.gap.copy()
-        parts = np.empty((len(gap), 2), dtype=np.int64)
-        parts[:, 0], parts[:, 1] = self.point_part[point], self.shape_part[shape]
-        return parts, gap
+            found, reach = self._find(self._place_points(state, placed), placed, reach), math.inf
+            point, shape, gap = found.point, found.shape, found.gap
+        parts, near = np.empty((len(gap), 2), dtype=np.int64), np.empty(len(gap))
+        n = self._fill_near(point, shape, gap, self.point_part, self.shape_part, reach, parts, near)
+        return parts[:n], near[:n]
 
     def overlaps(self, state: State) -> list[tuple[int, int, float, float]]:
         """None: what is inside a shape is pushed out however deep it is."""
@@ -267,7 +277,7 @@ class PointFamily:
     def rows(self, found: Found, given: Given) -> FamilyRows:
         """Rows of the contacts, without those that nothing can press."""
         if not len(found.contacts):
-            return replace(self._no_rows, found=found)
+            return self._no_rows.of(found)
         rules = self._rules
         both: np.ndarray | None = None
         if rules.anisotropic:
@@ -362,7 +372,7 @@ class PointFamily:
         the base do; but its centre goes straight. In an energy-momentum step Cayley's map turns the base, by which ways are as
         they are at the middle.
         """
-        if (middle and self._system.conserving) or not (self._system.prescribes and given.v.any()):
+        if (middle and self._system.conserving) or not (self._system.prescribes and any_of(given.v)):
             return
         c: PointContacts = found.contacts
         sides = (self.point_part[c.point[keep]], 1.0), (self.shape_part[c.shape[keep]], -1.0)

@@ -85,3 +85,44 @@ def fill_sides(
         weight[k, 0, 0] = 1.0
         if point_row[i] >= 0:
             point[k, 0, 0] = i - first[own]
+
+
+@njit(cache=True, _nrt=False)
+def fill_near(
+    number: np.ndarray,
+    shape: np.ndarray,
+    gap: np.ndarray,
+    point_part: np.ndarray,
+    shape_part: np.ndarray,
+    reach: float,
+    part: np.ndarray,
+    near: np.ndarray,
+) -> int:
+    """Fill parts (nc, 2) and gaps (nc,), m, of the contacts that are closer than ``reach``, m; return how many they are."""
+    count = 0
+    for m in range(gap.shape[0]):
+        if gap[m] < reach:
+            part[count, 0], part[count, 1] = point_part[number[m]], shape_part[shape[m]]
+            near[count] = gap[m]
+            count += 1
+    return count
+
+
+@njit(cache=True, _nrt=False)
+def keep_within(
+    number: np.ndarray,
+    shape: np.ndarray,
+    gap: np.ndarray,
+    point_part: np.ndarray,
+    shape_part: np.ndarray,
+    within: np.ndarray,
+    margin: np.ndarray,
+    keep: np.ndarray,
+) -> None:
+    """Leave out of ``keep`` (nc,) bool contacts whose gap is beyond its margin, (2,), m: the second of links of one robot.
+
+    ``within`` (np, np) bool are the pairs of these.
+    """
+    for m in range(gap.shape[0]):
+        most = margin[1] if within[point_part[number[m]], shape_part[shape[m]]] else margin[0]
+        keep[m] = keep[m] and gap[m] <= most

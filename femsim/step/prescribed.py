@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from contact.metrics import is_finite
+from contact.metrics import any_of, is_finite
 from femsim.base.errors import InputError
 from femsim.base.rotations import (
     angular_velocity,
@@ -62,6 +62,8 @@ class Prescribed(NamedTuple):
 
 def prescribed(scene: Scene, system: System, state: State, settings: StepSettings, still: float) -> Prescribed:
     """Velocities of these rows in a step and at its end; velocities that differ by less than ``still``, m/s, are the same."""
+    if not system.prescribes:
+        return Prescribed(system.at_rest, system.at_rest)
     v = prescribed_velocity(scene, system, state, settings)
     if not is_finite(v):
         raise InputError(
@@ -137,7 +139,7 @@ def prescribed_end(scene: Scene, system: System, state: State, settings: StepSet
         row = system.v_slices[index].start
         moved, turned = rate_of(motion, t, dt)
         end[row : row + 3] = moved
-        if turned.any():
+        if any_of(turned):
             turned = angular_velocity(np.asarray(motion(t)[1], dtype=np.float64), turned)
         end[row + 3 : row + 6] = turned
     for body, rows in zip(system.bodies, system.v_slices, strict=True):

@@ -13,6 +13,8 @@ from femsim.model.bodies.body import StepSettings
 from femsim.step import end_velocity_kernels as kernels
 from femsim.step.contact_family import joined
 from femsim.step.contacts import ContactRows
+from femsim.step.mobility import mass_times
+from femsim.step.newton import Solved
 from femsim.step.state import State
 from femsim.step.system import System
 
@@ -53,83 +55,91 @@ def rebound_speeds(
 
 @dataclass
 class Budget:
-    """Energy that a step gives to rigid bodies in contact, by groups of contacts that move one another.
+    """Energy that a step may give back to bodies in contact, by groups of contacts that move one another.
 
-    Where a body turns far in a step, or several contacts stick and part at once, Newton's law would add some.
+    Where a body turns far in a step, or several contacts stick and part at once, Newton's law would give more. Kinetic energy
+    changes by the work of all forces in the step, less what the integrator takes, (theta - 1/2) (v1* - v0) . M (v1* - v0), and by
+    the work of what acts at the end. So contacts may do no more than was taken, which is nothing for theta = 1/2.
 
     Attributes
     ----------
     group : ndarray, (k,)
         Number of the group of each contact that the step closed.
-    bodies : list of (int, int)
-        Group and number of each body of those that are judged, with the bodies that are joined to it.
-    judged : ndarray, (groups,), bool
-        Groups of rigid bodies alone that are free or joined to such, unless a contact is soft.
-    begun : ndarray, (groups,), J
-        Kinetic energy of their bodies at the start, and work of external forces in the step.
+    closing : ndarray, (k,), J
+        Work that forces did while gaps closed; that of contacts is counted from where gaps are.
+    taken : ndarray, (groups,), J
+        What the integrator took from their bodies, with those that are joined to them.
+    hard : ndarray, (groups,), bool
+        Groups that are judged: what soft contacts store is given back.
     """
 
-    system: System
-    rows: ContactRows
     closed: np.ndarray
     group: np.ndarray
-    bodies: list[tuple[int, int]]
-    judged: np.ndarray
-    begun: np.ndarray
-    q: np.ndarray
-    dt: float
+    closing: np.ndarray
+    taken: np.ndarray
+    hard: np.ndarray
 
     @classmethod
-    def of(cls, system: System, rows: ContactRows, closed: np.ndarray, W: BlockRows, old: State, new: State, dt: float) -> Budget:
-        """Take the contacts ``closed`` (k,) of a step (s) from one state to another; W is their operator."""
+    def of(
+        cls, system: System, solved: Solved, closed: np.ndarray, W: BlockRows, old: State, new: State, settings: StepSettings
+    ) -> Budget:
+        """Take the contacts ``closed`` (k,) of a solved step from one state to another, of v1*; W is their operator."""
+        rows = solved.rows
+        closing = settings.dt * solved.solution.lam[closed, 0] * (rows.phi - rows.surface)[closed, 0]
         group = np.empty(len(closed), dtype=np.int64)
-        count = kernels.number_groups(W.indptr, W.indices, group)
-        starts, J = np.array([v.start for v in system.v_slices]), rows.J
-        company, able = _companies(system)
-        soft = rows.softness is not None and bool(rows.softness.any())  # what these store is given back
-        judged, begun, bodies = np.ones(count, dtype=np.bool_), np.zeros(count), []
-        for g in range(count):
-            touched = np.zeros(system.n, dtype=np.bool_)
-            for m in closed[group == g]:
-                touched[J.indices[J.indptr[3 * m] : J.indptr[3 * m + 3]]] = True
-            own = np.unique(company[np.searchsorted(starts, np.flatnonzero(touched), side="right") - 1])
-            judged[g] = able[own].all() and not soft
-            for k in np.flatnonzero(np.isin(company, own)).tolist() if judged[g] else ():
-                body, q, v = system.bodies[k], system.q_slices[k], system.v_slices[k]
-                begun[g] += body.kinetic_energy(old.q[q], old.v[v]) + dt * float(system.external[v] @ new.v_hat[v])
-                bodies.append((g, k))
-        return cls(system, rows, closed, group, bodies, judged, begun, new.q, dt)
+        taken = np.zeros(kernels.number_groups(W.indptr, W.indices, group))
+        if settings.theta > 0.5:
+            company, lost = _companies(system), _lost(system, old, new)
+            starts, J = np.array([v.start for v in system.v_slices]), rows.J
+            for g in range(len(taken)):
+                touched = np.zeros(system.n, dtype=np.bool_)
+                for m in closed[group == g]:
+                    touched[J.indices[J.indptr[3 * m] : J.indptr[3 * m + 3]]] = True
+                own = np.unique(company[np.searchsorted(starts, np.flatnonzero(touched), side="right") - 1])
+                taken[g] = lost[np.isin(company, own)].sum()
+        soft = np.zeros(len(closed), dtype=np.bool_) if rows.softness is None else rows.softness[closed] > 0.0
+        return cls(closed, group, closing, taken, np.bincount(group, soft, len(taken)) == 0.0)
 
-    def gained(self, v: np.ndarray, acting: np.ndarray) -> np.ndarray:
-        """Energy from nothing of each group, (groups,), J, by velocities at the end, (n,), and forces that act, (nc, 3), N.
+    def gained(self, work: np.ndarray) -> np.ndarray:
+        """Energy from nothing of each group, (groups,), J, by the work of contacts, (nc, 3), J.
 
         0 where it is within what is rough, or not judged.
         """
-        ended = np.zeros_like(self.begun)
-        for g, k in self.bodies:
-            ended[g] += self.system.bodies[k].kinetic_energy(self.q[self.system.q_slices[k]], v[self.system.v_slices[k]])
-        driven = self.dt * (acting * self.rows.surface)[self.closed].sum(axis=1)
-        gained = ended - self.begun + np.bincount(self.group, driven, minlength=len(ended))
-        rough = _ROUGH * (ended + np.abs(self.begun))
-        return np.where(self.judged & (np.abs(gained) > rough), gained, 0.0)
+        done, groups = work[self.closed].sum(axis=1) - self.closing, len(self.taken)
+        gained = np.bincount(self.group, done, groups) - self.taken
+        rough = _ROUGH * (self.taken + np.bincount(self.group, np.abs(done) + np.abs(self.closing), groups))
+        return np.where(self.hard & (np.abs(gained) > rough), gained, 0.0)
+
+    def friction_beyond(self, work: np.ndarray) -> float:
+        """Energy, J, that friction takes by its own work beyond what impacts take in all, by the work of contacts, (nc, 3), J.
+
+        Where friction stops a corner, Newton's law lets it part as fast as it came: then normal forces do work, which friction
+        takes in the same impact. Or friction does it, and they take it.
+        """
+        groups, work = len(self.taken), work[self.closed]
+        rubbed = -np.bincount(self.group, work[:, 1:].sum(axis=1), groups)
+        lost = np.maximum(self.taken + rubbed - np.bincount(self.group, work[:, 0] - self.closing, groups), 0.0)
+        return float((rubbed - np.clip(rubbed, 0.0, lost))[self.hard].sum())
 
 
-def _companies(system: System) -> tuple[np.ndarray, np.ndarray]:
-    """Return which bodies hang together, by the number of each one's company, and the companies of rigid, free bodies alone.
+def _lost(system: System, old: State, new: State) -> np.ndarray:
+    """Energy, J, that the integrator takes from each body: what changed its momentum did more than its kinetic energy shows."""
+    lost = np.empty(len(system.bodies))
+    for k, (body, q, v) in enumerate(zip(system.bodies, system.q_slices, system.v_slices, strict=True)):
+        v_hat, v0, v1 = (np.where(system.prescribed[v], 0.0, each[v]) for each in (new.v_hat, old.v, new.v))
+        before = mass_times(body.inertia(old.q[q], old.q[q]), v0)
+        after = mass_times(body.inertia(old.q[q], new.q[q]), v1)
+        lost[k] = v_hat @ (after - before) - 0.5 * (v1 @ after - v0 @ before)
+    return lost
 
-    What joins these holds by rows, so that it does no work but what friction takes.
-    """
+
+def _companies(system: System) -> np.ndarray:
+    """Return which bodies hang together, by the number of each one's company, (bodies,)."""
     company = np.arange(len(system.bodies))
     for coupling in system.couplings:
         first, *others = [company[k] for k, _ in coupling.rows]
         company[np.isin(company, others)] = first
-    able = np.zeros(len(company), dtype=np.bool_)
-    able[company] = True
-    for k, (body, v) in enumerate(zip(system.bodies, system.v_slices, strict=True)):
-        able[company[k]] &= body.kind == "generalized" and body.n_v == 6 and not system.prescribed[v].any()
-    for coupling in system.couplings:
-        able[company[coupling.rows[0][0]]] &= coupling.joins
-    return company, able
+    return company
 
 
 def without_gain(

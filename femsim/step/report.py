@@ -48,7 +48,7 @@ class StepReport:
     potential_energy : float, J
         Of gravity at the end of the step, zero at the world's origin.
     friction_loss : float, J
-        Work that friction of contacts has taken since the start; that of joints is in ``work``.
+        Work that friction of contacts has taken since the start, of impacts with restitution no more than these took in all.
     acted : dict of str to dict of str to ndarray
         What acted in each body and coupling, by its name: wrenches of rod ends, forces of joints, pressures.
     parts : tuple of (float, StepContacts)
@@ -59,6 +59,8 @@ class StepReport:
         Contact problems solved, one for each linearisation.
     viscous_loss : float, J
         What the viscous branches of all bodies have taken since the start.
+    joint_loss : float, J
+        What damping and dry friction of joints have taken since the start; ``work`` is less by it.
     sank : bool
         Whether bodies ended so much deeper in each other that halves of the step are worth a try.
     gained : bool
@@ -97,6 +99,7 @@ class StepReport:
     nonlinear_residual: float
     solves: int
     viscous_loss: float = 0.0
+    joint_loss: float = 0.0
     sank: bool = False
     gained: bool = False
     time_error: float = 0.0

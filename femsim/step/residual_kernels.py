@@ -108,6 +108,32 @@ def largest_share(owned: Owned, diagonal: np.ndarray, lacking: np.ndarray, scale
     return worst
 
 
+@njit(cache=True, _nrt=False)
+def largest(v: np.ndarray) -> float:
+    """Return the largest size of some numbers, (n,); no number where one of them is none."""
+    found = 0.0
+    for i in range(v.shape[0]):
+        size = abs(v[i])
+        if size > found or size != size:
+            found = size
+    return found
+
+
+@njit(cache=True, _nrt=False)
+def worst_body(owned: Owned, diagonal: np.ndarray, lacking: np.ndarray) -> int:
+    """Return the first body that lacks most, of forces (n,); -1 where none lacks anything, or forces are no numbers."""
+    worst, most = -1, 0.0
+    for k in range(owned.starts.shape[0]):
+        lack = 0.0
+        for i in range(owned.starts[k], owned.stops[k]):
+            lack += lacking[i] * lacking[i] / diagonal[i]
+        if lack != lack:
+            return -1
+        if lack > most:
+            worst, most = k, lack
+    return worst
+
+
 @njit(cache=True)
 def rounding(diagonal: np.ndarray, held: np.ndarray, v_hat: np.ndarray, reach: np.ndarray, time: float) -> float:
     """Size of the forces diagonal_i (|v_hat_i| + reach_i / time) on rows that are not ``held``, in the same norm."""

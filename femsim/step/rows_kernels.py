@@ -238,6 +238,18 @@ def tell(lam: np.ndarray, u: np.ndarray, work: np.ndarray, slow: float, state: n
             taken[m] = -(0.0 + work[m, 1] + work[m, 2])  # a sum of zeros has no sign of its own
 
 
+@njit(cache=True, _nrt=False)
+def largest_slip(state: np.ndarray, u: np.ndarray) -> float:
+    """Return the largest tangential speed, m/s, of contacts that are not open, by their states and velocities of :func:`tell`."""
+    largest = 0.0
+    for m in range(u.shape[0]):
+        if state[m] > 0:
+            slip = math.sqrt(u[m, 1] * u[m, 1] + u[m, 2] * u[m, 2])
+            if slip > largest or slip != slip:  # what is no number is told
+                largest = slip
+    return largest
+
+
 @njit(cache=True)
 def creep(
     indptr: np.ndarray, indices: np.ndarray, data: np.ndarray, phi: np.ndarray, there_indptr: np.ndarray,

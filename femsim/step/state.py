@@ -15,7 +15,7 @@ from femsim.step.force_memory import ForceMemory
 from foreign.text import read_npz
 
 #: Version of the files that hold a state.
-VERSION = 7
+VERSION = 8
 
 Memory = Mapping[str, np.ndarray]
 
@@ -39,7 +39,9 @@ class State:
     step : int
         Number of steps taken.
     work, friction_loss : float, J
-        Work of gravity, loads and drives since the start, and what friction has taken.
+        Work of gravity, loads and drives since the start, and what friction of contacts has taken.
+    joint_loss : float, J
+        What damping and dry friction of joints have taken since the start; ``work`` is less by it.
     energy : float, J
         Kinetic and elastic.
     halving_is_vain : bool
@@ -82,6 +84,7 @@ class State:
     before: np.ndarray = field(default_factory=lambda: np.zeros((0, 0)))
     energy: float = 0.0
     again: bool = False
+    joint_loss: float = 0.0
 
     def __post_init__(self) -> None:
         if len(self.v_hat) != len(self.v):
@@ -91,7 +94,7 @@ class State:
         """All numbers by name, as they are saved."""
         names = (
             "q", "v", "t", "v_hat", "step", "work", "friction_loss", "dt", "level", "halving_is_vain", "ahead", "before",
-            "energy", "again",
+            "energy", "again", "joint_loss",
         )  # fmt: skip
         out = {name: np.asarray(getattr(self, name)) for name in names}
         out["counts"] = np.array([len(self.bodies), len(self.couplings), len(self.contacts)])
@@ -116,7 +119,7 @@ class State:
             tuple(below(f"coupling/{k}/") for k in range(couplings)),
             tuple(ForceMemory(arrays[f"contacts/{k}/keys"], arrays[f"contacts/{k}/forces"]) for k in range(families)),
             below("sensor/"), float(arrays["dt"]), int(arrays["level"]), bool(arrays["ahead"]), arrays["before"],
-            float(arrays["energy"]), bool(arrays["again"]),
+            float(arrays["energy"]), bool(arrays["again"]), float(arrays["joint_loss"]),
         )  # fmt: skip
 
     def copy(self) -> State:

@@ -134,7 +134,8 @@ class Stepper:
         self._placed = (self.state.q.tobytes(), self.contacts.places.read(self.state))
         self.state.energy = self.system.energy(self.state) + soft_pairs.energy_at(self.contacts, self.state, self._placed[1])
         self._nothing, self._little = np.zeros(self.system.n), [_HARDLY * scene.margin] * len(self.contacts.families)
-        self._paced: tuple[Placed, np.ndarray, list[float | np.ndarray]] = (self._placed[1], self._nothing, [])
+        #: where, at which velocities and with which prescribed ones speeds were asked for last, and which; by whether with none
+        self._paced: dict[bool, tuple[Placed, np.ndarray, np.ndarray, list[float | np.ndarray]]] = {}
         self.vital_signs = VitalSigns(scene, self.system, self.contacts, self.state)
         self.notes = check_start(scene, self.contacts, self.vital_signs, self.state, self.settings.dt)
 
@@ -169,7 +170,8 @@ class Stepper:
             beyond = soft_pairs.beyond(
                 contacts.rules.softness, self.vital_signs.sizes.part, overlaps, forces.contacts, solution.lam
             )
-            report.sank, report.theta = self._sank(max(0.0, -float(beyond[1].min(initial=0.0)))), settings.theta
+            deepest = penetration if beyond is overlaps else max(0.0, -float(beyond[1].min(initial=0.0)))
+            report.sank, report.theta = self._sank(deepest), settings.theta
             report.vitals = self.vital_signs.read(problem, solution.lam, forces, new, arrived, beyond)
             report.gained = self._gained(report)
             system.touch(settings, forces.node_force)
@@ -178,6 +180,7 @@ class Stepper:
                 new.q, new.v, new.t, new.v_hat, report.step, report.work, report.friction_loss, state.halving_is_vain,
                 bodies, couplings, memory, state.sensors, settings.dt, state.level, solved.ahead,
                 remembered(state, settings.dt), report.kinetic_energy + report.elastic_energy, solved.again,
+                report.joint_loss,
             )  # fmt: skip
             self._placed = (new.q.tobytes(), arrived)
         return report
@@ -320,11 +323,12 @@ class Stepper:
         return 0.5 * self.settings.dt * self.contacts.bend(rows, v_hat) <= SLOW * self.scene.margin
 
     def _speeds(self, placed: Placed, rates: Rates) -> list[float | np.ndarray]:
-        """Bounds of the speeds at which gaps may close, asked once for each velocity where none is prescribed."""
-        v_hat = rates.v_hat
-        if not (self._paced[0] is placed and self._paced[1] is v_hat) or self.system.prescribes:
-            self._paced = (placed, v_hat, self.contacts.speeds(placed, rates))
-        return self._paced[2]
+        """Bounds of the speeds at which gaps may close, asked once for each velocity with what is prescribed and without."""
+        given = rates.v_prescribed if self.system.prescribes else self._nothing
+        known = self._paced.get(alone := given is self._nothing)
+        if known is None or not (known[0] is placed and known[1] is rates.v_hat and known[2] is given):
+            known = self._paced[alone] = (placed, rates.v_hat, given, self.contacts.speeds(placed, rates))
+        return known[3]
 
     def _sank(self, penetration: float) -> bool:
         """Whether a solved step ends deeper than it began, by more than :data:`SUNK` of the margin: gaps are linear in a step."""

@@ -13,6 +13,7 @@ from contact import Rows
 from contact.compiled import Fixed
 from contact.jacobian_kernels import scatter
 from contact.masses_kernels import Masses
+from contact.metrics import any_of
 from contact.metrics_kernels import relative
 from contact.turns import Turns
 from femsim.base.rotations import nearest_rotation
@@ -37,7 +38,8 @@ PILES_FROM = 1000
 _NO_FORCES = np.zeros((0, 3))
 #: Least part of the largest forces of a scene that the forces of one body are taken for: solvers leave 1e-8 of the former.
 _OWN = 1e-3
-_sizes, _own_sizes, _largest_share = map(Fixed, (kernels.sizes, kernels.own_sizes, kernels.largest_share))
+_sizes, _own_sizes = Fixed(kernels.sizes), Fixed(kernels.own_sizes)
+_largest_share, _worst_body = Fixed(kernels.largest_share), Fixed(kernels.worst_body)
 
 
 class System:
@@ -357,11 +359,7 @@ class System:
         """Return the number of the body with the largest share in the last :meth:`residual`; -1 where nothing is lacking."""
         if len(self.bodies) == 1:
             return 0 if self._lacks > 0.0 else -1
-        with np.errstate(over="ignore", invalid="ignore"):  # where an attempt to solve a step runs away
-            share = self._lacking * self._lacking / self.diagonal()
-        shares = [float(share[v].sum()) for v in self.v_slices]
-        worst = int(np.argmax(shares)) if shares else -1
-        return worst if worst >= 0 and shares[worst] > 0.0 else -1
+        return int(_worst_body(self._owned, self.diagonal(), self._lacking))
 
     def linearise(self, settings: StepSettings, v_hat: np.ndarray, *, positive: bool = False, lagged: bool = False) -> bool:
         """Fill A and b about v_hat, at which :meth:`residual` was asked last: A v = b is Newton's equation for the next v_hat.
@@ -442,7 +440,7 @@ class System:
     def _raise_diagonal(self) -> None:
         """Give prescribed rows that nothing resists, as turns of points about a base, a diagonal of the size of the others."""
         own = self.A.data[self._diagonal]
-        if not (nothing := own <= 0.0).any():
+        if not any_of(nothing := own <= 0.0):
             return
         self.A.data[self._diagonal[nothing]] = max(float(self.diagonal().max()), np.finfo(np.float64).tiny)
         self._known_diagonal = None
@@ -458,7 +456,7 @@ class System:
         if not found:
             return None
         for v, turn in found:
-            if self.prescribes and self.prescribed[v].any():
+            if self.prescribes and any_of(self.prescribed[v]):
                 turn[self.prescribed[v].reshape(-1, 3).any(axis=1)] = np.eye(3)
             else:
                 turn[:] = nearest_rotation(turn.sum(axis=0))
@@ -520,7 +518,7 @@ class System:
         """Tell bodies whose strain is damped whether contacts push on them, by the forces on rows of v (n,), N and N m."""
         if settings.strain_damping > 0.0:
             for body, v in zip(self.bodies, self.v_slices, strict=True):
-                body.touch(bool(force[v].any()))
+                body.touch(any_of(force[v]))
 
     def mobility(self, old: State, new: State) -> Masses:
         """Inverse masses at the end of a step from one state to another, with nothing on prescribed rows."""
@@ -533,7 +531,7 @@ class System:
             return out
         for body, q, v in zip(self.bodies, self.q_slices, self.v_slices, strict=True):
             held = self.prescribed[v]
-            if not (held.any() and change[v].any()):
+            if not (any_of(held) and any_of(change[v])):
                 continue
             inertia = body.inertia(old.q[q], new.q[q])
             if not isinstance(inertia, sp.dia_matrix):

@@ -12,6 +12,7 @@ from contact import ContactProblem
 from contact.metrics import norm
 from femsim.model.parts import Part
 from femsim.scene.scene import Scene
+from femsim.step import vitals_kernels as kernels
 from femsim.step.contacts import ContactForces, Contacts
 from femsim.step.led_pairs import LedPairs, led_or_on_led, led_rules
 from femsim.step.placed import Placed
@@ -245,7 +246,8 @@ class VitalSigns:
         inverted = tuple(int(body.inverted_elements) for body in self._system.bodies)
         way, turn = self._moves(new.v_hat, problem.dt, set(forces.contacts.part.ravel().tolist()))
         contacts = forces.contacts
-        speed = np.minimum(self._correction * np.maximum(-contacts.gap, 0.0) / problem.dt, self._fastest)
+        speed = np.empty(len(contacts.gap))
+        kernels.undoing(contacts.gap, problem.dt, self._correction, self._fastest, speed)
         if self._softness is not None:  # penetrations of soft contacts are elastic energy
             speed *= self._softness[contacts.part[:, 0], contacts.part[:, 1]] == 0.0
         pushed = problem.dt * float(contacts.lam[:, 0] @ speed)
@@ -263,11 +265,10 @@ class VitalSigns:
         if self._from:
             low, high = parts.min(axis=1).tolist(), parts.max(axis=1).tolist()
             depth = depth - np.array([self._from.get(pair, 0.0) for pair in zip(low, high, strict=True)])
-        share = depth / self.sizes.part[parts].min(axis=1)
-        worst = int(np.argmax(share))
-        if not share[worst] > 0.0:
+        worst, share = kernels.deepest(parts, depth, self.sizes.part)
+        if not share > 0.0:
             return _NO_DEPTH
-        return Depth((int(parts[worst, 0]), int(parts[worst, 1])), float(depth[worst]), float(share[worst]))
+        return Depth((int(parts[worst, 0]), int(parts[worst, 1])), float(depth[worst]), share)
 
     def _creep(self, problem: ContactProblem, lam: np.ndarray, forces: ContactForces) -> Depth:
         """Pair whose sticking contacts creep fastest, by the forces and velocities of one law."""
@@ -275,12 +276,9 @@ class VitalSigns:
         if not len(lam):
             return _NO_DEPTH
         limit = problem.friction if problem.friction.ndim == 1 else problem.friction.min(axis=1)
-        normal = lam[:, 0]
-        held = np.hypot(lam[:, 1], lam[:, 2]) < _STICKS * limit * normal
-        speed = np.where(held & (normal > _PRESSES * normal.max()), np.hypot(u[:, 1], u[:, 2]), 0.0)
-        worst = int(np.argmax(speed))
+        worst, speed = kernels.fastest_creep(lam, u, limit, _STICKS, _PRESSES)
         a, b = contacts.part[worst].tolist()
-        return Depth((a, b), float(speed[worst]), problem.dt * float(speed[worst]) / self.sizes.of_pair(a, b)[0])
+        return Depth((a, b), speed, problem.dt * speed / self.sizes.of_pair(a, b)[0])
 
     def _moves(self, v_hat: np.ndarray, dt: float, near: Collection[int]) -> tuple[tuple[int, float], tuple[int, float]]:
         """Body that went furthest by its extent in a step, of those whose parts are near others, and the one that turned most."""

@@ -76,7 +76,7 @@ class WholeJoints:
 
     def __bool__(self) -> bool:
         """Whether any holds now."""
-        return bool(self._now())
+        return bool(self._held) and bool(self._now())
 
     def at_shapes(self, point: np.ndarray, shape_part: np.ndarray) -> np.ndarray:
         """Which contacts between points (m,) and shapes of parts (m,) wait, (m,) bool."""

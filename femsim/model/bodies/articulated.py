@@ -7,12 +7,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from contact.compiled import Fixed
 from femsim.model.bodies import articulated_kernels as kernels
 from femsim.model.bodies.articulated_kernels import StepTerms
 from femsim.model.bodies.body import BodyForces, BodyStep, StepSettings, StepStart
 from femsim.model.bodies.links import LinkedBody
 from femsim.model.bodies.tree_joints import Motor, TreeJoint
 from femsim.model.bodies.tree_kernels import FIXED, PRISMATIC, Tree
+
+# called by all such bodies with arrays of the same kinds
+_linearise_about_start, _fill_residual = Fixed(kernels.linearise_about_start), Fixed(kernels.fill_residual)
+_fill_middle, _turn_momentum = Fixed(kernels.fill_middle), Fixed(kernels.turn_momentum)
 
 Load = Callable[[float], tuple[np.ndarray, np.ndarray]]
 
@@ -139,11 +144,12 @@ class ArticulatedBody(LinkedBody):
         self._inverse_inertia = np.linalg.inv(tree.inertia[0])
         n = self.n_v
         self._terms = StepTerms(np.zeros((n, n)), np.zeros(n), np.zeros(n), np.zeros(n), self._force, self.joint_damping)
-        self._no_load = np.zeros(6)
+        #: no load, and that on the base in the step that was assembled last, (6,), N and N m
+        self._no_load = self._step_load = np.zeros(6)
 
     def _load_at(self, t: float) -> np.ndarray:
         """Load on the base at a time, (6,), N and N m."""
-        return self._no_load if self.load is None else np.concatenate(self.load(t))
+        return self._no_load if self.load is None else np.concatenate(self.load(t), dtype=np.float64)
 
     # ---- the step
 
@@ -169,10 +175,10 @@ class ArticulatedBody(LinkedBody):
         self._conserving = settings.conserving
         if self.n_joints:
             self._start_motors(t, settings)
-        there, load = self._configuration(q), self._load_at(t + settings.theta * settings.dt)
-        start = self._start(q, v, settings)
-        kernels.linearise_about_start(
-            self.tree, there.places, there.M, self._drives, start, load, self._inverse_inertia, self._terms
+        self._step_load = self._load_at(t + settings.theta * settings.dt)
+        there, start = self._configuration(q), self._start(q, v, settings)
+        _linearise_about_start(
+            self.tree, there.places, there.M, self._drives, start, self._step_load, self._inverse_inertia, self._terms
         )
         data[:], b[:], external[:] = self._terms.A.ravel(), self._terms.b, self._terms.external
 
@@ -189,13 +195,13 @@ class ArticulatedBody(LinkedBody):
         """Fill A v_hat - b of ``assemble``, or the equations of the energy-momentum step, M and Coriolis terms at ``moved``."""
         terms = self._terms
         if not settings.conserving:
-            kernels.fill_residual(terms, start.v, v_hat, out, inertia)
+            _fill_residual(terms, start.v, v_hat, out, inertia)
             external[:] = terms.external
             return
-        middle, load = self._configuration(moved), self._load_at(start.t + settings.theta * settings.dt)
-        before, begun = self._configuration(start.q).places, self._start(start.q, start.v, settings)
-        kernels.fill_middle(
-            self.tree, before, middle.places, middle.M, begun, v_hat, load, terms, inertia, self._step_rate
+        middle, before = self._configuration(moved), self._configuration(start.q).places
+        begun = self._start(start.q, start.v, settings)
+        _fill_middle(
+            self.tree, before, middle.places, middle.M, begun, v_hat, self._step_load, terms, inertia, self._step_rate
         )  # fmt: skip
         external[:] = terms.external
         out[:] = self._step_rate - external + self.joint_damping * v_hat
@@ -223,7 +229,7 @@ class ArticulatedBody(LinkedBody):
             v_new[3:6] = new @ (old.T @ v_new[3:6])
         elif not self.n_joints:
             old, new = self._configuration(q).M, self._configuration(q_new).M
-            kernels.turn_momentum(old, new, self._terms.bias, settings.dt, v_new)
+            _turn_momentum(old, new, self._terms.bias, settings.dt, v_new)
 
     def inertia(self, q: np.ndarray, q_new: np.ndarray) -> np.ndarray:
         """M where the step ends, (1, n_v, n_v); of a gripper in a theta step where it starts, as ``advance`` counts momentum."""

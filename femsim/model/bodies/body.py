@@ -110,6 +110,8 @@ class BodyForces:
         Wrench of the drive on a driven body, for a sensor of kind mount.
     power : float, W
         Power of what holds the body from outside the system, such as the moving frame at the end of a rod.
+    lost : float, W
+        Power that the damping of its own joints takes; it is in ``power`` and :meth:`Body.damping_power`.
     magnitude : float, N
         Sum of the magnitudes of all forces in b and of drives, from which rounding errors of the balance follow.
     """
@@ -119,6 +121,7 @@ class BodyForces:
     drive: np.ndarray | None
     power: float
     magnitude: float
+    lost: float = 0.0
 
 
 class LinkPlaces(NamedTuple):
@@ -456,6 +459,10 @@ class Body(Protocol):
 
     def link_rows(self, link: int) -> np.ndarray:
         """Rows of its v behind the first six that move a rigid link too, (k,): those of the joints between the base and it."""
+        ...
+
+    def row_parents(self) -> tuple[int, ...] | None:
+        """Row of its v that each one hangs on, (n_v,), see :class:`contact.Group`; None where it is no tree."""
         ...
 
     def link_screws(self, q: np.ndarray, link: int) -> np.ndarray:

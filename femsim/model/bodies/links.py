@@ -11,6 +11,7 @@ import numpy as np
 
 from contact import GroupKind
 from contact.compiled import Fixed
+from contact.metrics import is_finite
 from femsim.base.errors import InputError
 from femsim.base.rotations import quaternion_from_matrix
 from femsim.model.bodies import tree_kernels as kernels
@@ -22,6 +23,8 @@ from femsim.model.bodies.tree_kernels import FIXED, PRISMATIC, SPHERICAL, Places
 from femsim.model.bodies.tree_step_kernels import Motors, Start
 from femsim.model.frames import LinkFrame
 
+#: Coordinates whose configurations a body keeps: a step asks for those of its start, a guess, its middle and its end.
+_LATEST = 4
 # called by all bodies of links with arrays of the same kinds
 _configure, _move, _fill_link_places = Fixed(kernels.configure), Fixed(kernels.move), Fixed(kernels.fill_link_places)
 
@@ -30,7 +33,6 @@ _configure, _move, _fill_link_places = Fixed(kernels.configure), Fixed(kernels.m
 class _Configuration:
     """What the coordinates q alone decide, worked out once for all who ask: where the links are, the mass matrix (n_v, n_v)."""
 
-    q: bytes
     places: Places
     M: np.ndarray
 
@@ -71,7 +73,7 @@ class LinkedBody(BodyDefaults, ABC):
         self._q0, self._v0 = q.astype(np.float64), v.astype(np.float64)
         self._indptr = np.arange(0, self.n_v * self.n_v + 1, self.n_v, dtype=np.int64)
         self._indices = np.tile(np.arange(self.n_v, dtype=np.int64), self.n_v)
-        self._known: tuple[_Configuration, ...] = ()  # of the three latest q: a step asks for its start, middle and end
+        self._known: dict[bytes, _Configuration] = {}  # of the latest q
         #: rate of momentum of all coordinates in the step, by the equations that were solved
         self._step_rate = np.zeros(self.n_v)
         self._conserving = False
@@ -151,6 +153,21 @@ class LinkedBody(BodyDefaults, ABC):
 
     # ---- joints of one coordinate, and what drives them
 
+    def row_parents(self) -> tuple[int, ...] | None:
+        """Row that each row of v hangs on: of all that move a link too, the nearest before it; None for a base alone."""
+        if self.n_v == 6:
+            return None
+        hangs = np.zeros((self.n_v, self.n_v), dtype=np.bool_)
+        for rows in self._rows:
+            moving = np.concatenate([np.arange(6), rows])
+            hangs[np.ix_(moving, moving)] = True
+        parents = np.full(self.n_v, -1)
+        for row in range(self.n_v - 1, 0, -1):  # those before a row lie on one way to the ground, also with mimic joints
+            before = np.flatnonzero(hangs[row, :row])
+            parents[row] = before[-1]
+            hangs[np.ix_(before, before)] = True
+        return tuple(parents.tolist())
+
     def joint_names(self) -> list[str]:
         """Names of the joints of one coordinate."""
         return list(self._scalar)
@@ -180,7 +197,7 @@ class LinkedBody(BodyDefaults, ABC):
             elif motor.velocity is not None:
                 pace = motor.velocity(place)
             self._servo[:, k] = effort, target, pace, motor.stiffness, motor.damping, motor.max_effort
-        if not np.isfinite(self._servo[:3]).all():
+        if not is_finite(self._servo[:3]):
             lost = self.joint_names()[int(np.flatnonzero(~np.isfinite(self._servo[:3]).all(axis=0))[0])]
             raise InputError(
                 f"joint {self.name}.{lost}: its drive gives a target, speed or effort that is not finite from {t:g} s on; "
@@ -189,7 +206,7 @@ class LinkedBody(BodyDefaults, ABC):
 
     def damping_power(self, v_hat: np.ndarray) -> float:
         """Power that the joints lose to their damping, W; servo forces count without it in ``external``."""
-        return float(self.joint_damping @ (v_hat * v_hat))
+        return float(self.joint_damping @ (v_hat * v_hat)) if self.joints else 0.0
 
     # ---- places
 
@@ -199,14 +216,16 @@ class LinkedBody(BodyDefaults, ABC):
         return self._mass
 
     def _configuration(self, q: np.ndarray) -> _Configuration:
-        """Return the configuration of coordinates; no work when they are among the three latest."""
+        """Return the configuration of coordinates; no work when they are among the four latest."""
         asked = q.tobytes()
-        for known in self._known:
-            if asked == known.q:
-                return known
-        found = _Configuration(asked, kernels.no_places(len(self._rows)), np.empty((self.n_v, self.n_v)))
+        known = self._known.get(asked)
+        if known is not None:
+            return known
+        found = _Configuration(kernels.no_places(len(self._rows)), np.empty((self.n_v, self.n_v)))
         _configure(self.tree, np.ascontiguousarray(q, dtype=np.float64), found.places, found.M)
-        self._known = (found, *self._known[:2])
+        if len(self._known) == _LATEST:
+            del self._known[next(iter(self._known))]  # the oldest
+        self._known[asked] = found
         return found
 
     def mass_matrix(self, q: np.ndarray) -> np.ndarray:
@@ -215,8 +234,9 @@ class LinkedBody(BodyDefaults, ABC):
 
     def moved(self, q: np.ndarray, v_hat: np.ndarray, time: float) -> np.ndarray:
         """Pose by the exponential map, in an energy-momentum step by Cayley's."""
-        out = np.array(q, dtype=np.float64)
-        _move(self.tree, out.copy(), np.ascontiguousarray(v_hat, dtype=np.float64), float(time), self._conserving, out)
+        start = np.ascontiguousarray(q, dtype=np.float64)
+        out = start.copy()
+        _move(self.tree, start, np.ascontiguousarray(v_hat, dtype=np.float64), float(time), self._conserving, out)
         return out
 
     def link_pose(self, q: np.ndarray, link: int) -> tuple[np.ndarray, np.ndarray]:
@@ -292,7 +312,8 @@ class LinkedBody(BodyDefaults, ABC):
         if step.driven:
             held = held + self._turning_force(step)
             drive = np.concatenate([held, step.drive[3:6]])
-        return BodyForces(step.external[:3], held, drive, 0.0, float(np.abs(step.b).sum()))
+        lost = float(self._passive @ (step.v_hat * step.v_hat))
+        return BodyForces(step.external[:3], held, drive, 0.0, float(np.abs(step.b).sum()), lost)
 
     @abstractmethod
     def _turning_force(self, step: BodyStep) -> np.ndarray:

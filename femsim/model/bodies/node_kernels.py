@@ -40,3 +40,12 @@ def node_rotations(elements: np.ndarray, quaternion: np.ndarray, rotation: np.nd
         for r in range(3):
             for c in range(3):
                 rotation[i, r, c] = R[3 * r + c]
+
+
+@njit(cache=True, _nrt=False)
+def same_numbers(a: np.ndarray, b: np.ndarray) -> bool:
+    """Whether two arrays (n,) hold the same numbers; what is no number is like nothing."""
+    for i in range(a.shape[0]):
+        if not a[i] == b[i]:
+            return False
+    return True

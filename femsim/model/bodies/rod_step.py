@@ -57,6 +57,7 @@ class SteppedRod(BodyDefaults):
         self.ends, self.elastic, self.load, self._damping = ends, elastic, load, damping
         self.is_held = any(end.kind != "free" for end in ends)
         self.lengths, self.link_mass, self.link_inertia = make.lengths, make.mass, make.inertia
+        self._mass = float(make.mass.sum())
         n = self.n_links = len(make.lengths)
         self.n_q, self.n_v = 7 * n, 6 * n
         self._joints, self.strained = make.joints, StrainedJoints(make.joints)
@@ -95,7 +96,7 @@ class SteppedRod(BodyDefaults):
     @property
     def mass(self) -> float:
         """Total mass, kg."""
-        return float(self.link_mass.sum())
+        return self._mass
 
     def reset(self) -> None:
         """Frames of the ends back to the start, so that a second run gives the same bits."""

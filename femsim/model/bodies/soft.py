@@ -19,7 +19,7 @@ from femsim.model.bodies.deforming import Deforming, surface
 from femsim.model.bodies.evenness import Evenness
 from femsim.model.bodies.hyperelastic_kernels import PointElements
 from femsim.model.bodies.momentum_kernels import step_forces
-from femsim.model.bodies.node_kernels import node_rotations
+from femsim.model.bodies.node_kernels import node_rotations, same_numbers
 from femsim.model.bodies.outputs import Drawing, DrawnFrame, Marker, describe_elastic, point_fields
 from femsim.model.bodies.soft_output import PressedSurface
 from femsim.model.bodies.viscous import Branches
@@ -221,7 +221,7 @@ class SoftBody(BodyDefaults, ABC):
 
     def memory(self, q: np.ndarray) -> dict[str, np.ndarray]:
         """Where the search for the rotations at q starts, or has started; how edges have changed; strains of Prony terms."""
-        known = np.array_equal(q, self._updated_at)
+        known = same_numbers(q, self._updated_at)
         own = {"rotations": self._started_from if known else self._quaternion.copy()} | self._evenness.memory()
         return own if self.branches is None else own | self.branches.memory()
 
@@ -249,7 +249,7 @@ class SoftBody(BodyDefaults, ABC):
 
     def update_elements(self, q: np.ndarray) -> None:
         """Update forces, energy and the count of inverted elements for positions q (3 n,), m; no work when q is the last one."""
-        if np.array_equal(q, self._updated_at):
+        if same_numbers(q, self._updated_at):
             return
         self._started_from = self._quaternion.copy()
         self._updated_at[:] = q

@@ -286,24 +286,27 @@ class TreeBody(LinkedBody):
             return forces
         if forces.drive is not None:
             forces.drive[3:6] += self._configuration(step.q_new).M[3:6] @ self._calmed / step.dt
-        return replace(forces, power=self._add_calming(step))
+        power, lost = self._add_calming(step)
+        return replace(forces, power=power, lost=forces.lost + lost)
 
-    def _add_calming(self, step: BodyStep) -> float:
+    def _add_calming(self, step: BodyStep) -> tuple[float, float]:
         """Add the impulses that calmed joints to efforts and damping of the step; a free base gives way to them.
 
         Returns
         -------
-        float
+        (float, float)
             Power, W, of these impulses: what they change the kinetic energy by, over the step. Servos brake and push with it.
+            And what of it the damping of the joints takes.
         """
         M, middle = self._configuration(step.q_new).M, self._calmed_to.copy()
         if step.driven:
             middle[:6] = step.v_new[:6]
-        return float(
-            step_kernels.calming(
-                M, self._calmed, middle, not step.driven, self._passive, self.joint_damping, step.dt, self.effort, self.damped
-            )
+        before = self.damped.copy()
+        power = step_kernels.calming(
+            M, self._calmed, middle, not step.driven, self._passive, self.joint_damping, step.dt, self.effort, self.damped
         )
+        mean = middle - 0.5 * self._calmed
+        return float(power), float((before - self.damped)[6:] @ mean[6:])
 
     def _turning_force(self, step: BodyStep) -> np.ndarray:
         """Force (3,), N, that changes the linear momentum of a step beside that in its equations: what contacts add is in it.

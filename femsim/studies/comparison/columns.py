@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,6 +21,8 @@ WRENCH_AXES = ("fx", "fy", "fz", "tx", "ty", "tz")
 _PREFIXES = ("", "wrench", "fieldwrench")
 _NAME_ONE = "name one by its number in a card"
 _TIME_NAMES = {"t", "time", "times", "timestamp", "stamp", "elapsedtime", "timestamps", "seconds", "sec"}
+#: How far a rate may be from that of time stamps, relative, to be the same.
+_SAME_RATE = 0.02
 #: Hz in a unit of sample rates, in small letters without blanks.
 _RATE_UNITS = {
     "": 1.0, "hz": 1.0, "1/s": 1.0, "/s": 1.0, "samples/s": 1.0, "samples/sec": 1.0, "samples/second": 1.0, "khz": 1e3,
@@ -225,6 +228,11 @@ def time_stamps(table: Table, card: Card) -> np.ndarray:
         rate = None if column is not None else _noted_rate(table)
     if column is None:
         return np.arange(len(table.rows)) / float(rate or 1.0)
+    return _stamps(table, column, card)
+
+
+def _stamps(table: Table, column: str, card: Card) -> np.ndarray:
+    """Time stamps of a column, (n,), s."""
     name = column if column in table.columns else split_unit(column)[0]
     table.check_single(name, "the time", "name one by its number as time.column in a card")
     if name not in table.columns:
@@ -235,6 +243,32 @@ def time_stamps(table: Table, card: Card) -> np.ndarray:
     if unit not in TIME_UNITS:
         raise InputError(f"the time column of {table.path} has the unit {unit!r}; set time.unit in the card.")
     return table.numbers(name) * TIME_UNITS[unit]
+
+
+def notes_on_rate(table: Table, card: Card) -> list[str]:
+    """Say where the rate of a card is not that of the stamps that the table has beside it; a count of rows is none."""
+    if card.time.rate is None or (column := _time_column(table) or _divided_clock(table)) is None:
+        return []
+    with suppress(InputError):
+        stamps = _stamps(table, column, card)
+        return [] if (np.diff(table.numbers(column)) == 1.0).all() else odd_rate(card.time.rate, stamps, f"column {column!r}")
+    return []
+
+
+def odd_rate(rate: float, stamps: np.ndarray, where: str) -> list[str]:
+    """Say where a rate of a card, Hz, is neither the usual nor the mean one of time stamps, (n,), s."""
+    stamps = np.sort(stamps[np.isfinite(stamps)])
+    steps = np.diff(stamps)
+    steps = steps[steps > 0.0]
+    if len(steps) < 2:
+        return []
+    found = 1.0 / float(np.median(steps)), (len(stamps) - 1) / float(stamps[-1] - stamps[0])
+    if min(abs(one / rate - 1.0) for one in found) <= _SAME_RATE:
+        return []
+    return [
+        f"time.rate = {rate:g} Hz of the card is taken, but the stamps beside it, {where}, are {found[0]:.4g} Hz: the log lasts "
+        f"{found[1] / rate:.3g} times as long as they say; leave time.rate out to read them"
+    ]
 
 
 def _time_column(table: Table) -> str | None:

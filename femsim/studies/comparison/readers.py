@@ -24,6 +24,8 @@ from femsim.studies.comparison.columns import (
     check_different,
     choose_columns,
     group_of,
+    notes_on_rate,
+    odd_rate,
     single_column,
     squeezed,
     time_stamps,
@@ -107,7 +109,9 @@ def read_text(path: Path, card: Card, sensors: Sequence[str], markers: Sequence[
         with np.errstate(over="ignore"):  # what is infinite is refused below, with all other values
             values.append(table.numbers(column) * (sign * factor))
         channels.append(Channel(name, group, _SI[kind]))
-    return Recording(time, tuple(channels), np.column_stack(values), sensor, (*table.warnings, *notes))
+    return Recording(
+        time, tuple(channels), np.column_stack(values), sensor, (*table.warnings, *notes, *notes_on_rate(table, card))
+    )
 
 
 def read_c3d(path: Path, card: Card, markers: Sequence[str]) -> Recording:
@@ -134,7 +138,9 @@ def read_c3d(path: Path, card: Card, markers: Sequence[str]) -> Recording:
     rate = card.time.rate or found["rate"]
     if not (math.isfinite(rate) and rate > 0):
         raise InputError(f"the log {path} has a rate of {rate} Hz; set time.rate in the card.")
-    return Recording(np.arange(points.shape[2]) / rate, tuple(channels), np.hstack(values), None)
+    stamps = np.arange(points.shape[2]) / found["rate"] if found["rate"] > 0.0 else np.zeros(0)
+    odd = odd_rate(rate, stamps, "those of its header")
+    return Recording(np.arange(points.shape[2]) / rate, tuple(channels), np.hstack(values), None, tuple(odd))
 
 
 def _chosen_labels(path: Path, card: Card, markers: Sequence[str], labels: Sequence[str]) -> dict[str, str]:
@@ -170,11 +176,11 @@ def _read_wrenches(path: Path, card: Card) -> Recording:
         raise InputError(
             f"the log {path} has wrenches in the frames {names} on one topic; record those of one sensor, in one frame."
         )
-    time, order = _clock(stamps, rows, card)
+    time, order, odd = _clock(stamps, rows, card)
     units = [unit_factor(str(path), kind, getattr(card.units, kind), "") for kind in ("force", "torque")]
     values = rows[order] * np.repeat(units, 3)
     channels = tuple(Channel(axis, group_of(axis), _SI[group_of(axis)]) for axis in WRENCH_AXES)
-    return Recording(time, channels, values, card.sensor or "log")
+    return Recording(time, channels, values, card.sensor or "log", odd)
 
 
 def _read_joints(path: Path, card: Card) -> Recording:
@@ -187,7 +193,7 @@ def _read_joints(path: Path, card: Card) -> Recording:
     if missing is not None:
         raise InputError(f"the log {path} has no joint {missing!r}{did_you_mean(missing, found['joints'])}")
     states = found["states"]
-    time, order = _clock(found["nanoseconds"], states.reshape(len(states), -1), card)
+    time, order, odd = _clock(found["nanoseconds"], states.reshape(len(states), -1), card)
     values, channels = [], []
     for name, kind, joint, field, sign in wanted:
         column = states[order, joints.index(joint), logs.JOINT_FIELDS.index(field)]
@@ -201,7 +207,7 @@ def _read_joints(path: Path, card: Card) -> Recording:
             f"the log {path} has no message with all of {', '.join(joints)}; compare those of one publisher at a time, each by "
             "its own card."
         )
-    return Recording(time, tuple(channels), table, None)
+    return Recording(time, tuple(channels), table, None, odd)
 
 
 def _joint_column(path: Path, own: str, there: str) -> tuple[str, str, str, str, float]:
@@ -249,9 +255,10 @@ def _read_bag(path: Path, card: Card, message: str, reader: Callable[..., dict[s
     return found
 
 
-def _clock(stamps: np.ndarray, rows: np.ndarray, card: Card) -> tuple[np.ndarray, np.ndarray]:
-    """Return times, s, and the order of the messages: by their own stamps, since a bag is in the order in which they arrived."""
-    if card.time.rate is not None:
-        return np.arange(len(stamps)) / card.time.rate, np.arange(len(stamps))
+def _clock(stamps: np.ndarray, rows: np.ndarray, card: Card) -> tuple[np.ndarray, np.ndarray, tuple[str, ...]]:
+    """Return times, s, the order of the messages: by their own stamps, since a bag is in that of their arrival; and warnings."""
+    if (rate := card.time.rate) is not None:
+        odd = odd_rate(rate, 1e-9 * (stamps - stamps[:1]), "those of its messages")
+        return np.arange(len(stamps)) / rate, np.arange(len(stamps)), tuple(odd)
     order = np.lexsort((*rows.T[::-1], stamps))
-    return (stamps[order] - stamps[order[:1]]) * 1e-9, order
+    return (stamps[order] - stamps[order[:1]]) * 1e-9, order, ()

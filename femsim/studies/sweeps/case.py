@@ -12,7 +12,8 @@ import tempfile
 import time
 import traceback
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,10 +24,12 @@ from femsim.base.errors import InputError
 from femsim.base.files import write_json
 from femsim.base.place import ROOT
 from femsim.base.status import FINISHED
+from femsim.run.folder import hold_folder
 from femsim.studies.sweeps.metrics import OutputError, check_column, parse_condition, parse_metric
 from femsim.studies.sweeps.packing import unpack
 from femsim.studies.sweeps.sampling import source_version
 from foreign.text import read_json
+from viz.ending import is_locked
 
 #: Its row; a folder that has it is complete. All columns of a case that functions made.
 CASE_FILE, TABLES_FILE = "case.json", "tables.npz"
@@ -119,6 +122,12 @@ def run_case(job: Job) -> Row:
     dict
         Row of the case.
     """
+    with ExitStack() as held:
+        return _run_case(job, held)
+
+
+def _run_case(job: Job, held: ExitStack) -> Row:
+    """Run a case; ``held`` holds the folder that is filled for it, which tells other studies that somebody works on it."""
     from femsim.scene.scene_file import is_input_error
 
     wall, cpu = time.perf_counter(), time.process_time()
@@ -142,6 +151,7 @@ def run_case(job: Job) -> Row:
                 return done
             shutil.rmtree(work, ignore_errors=True)
             work.mkdir(parents=True)
+            held.enter_context(hold_folder(work, lambda folder: None))
         _simulate(job, row, work)
     except Exception as error:
         row["status"], row["message"] = "failed", f"{type(error).__name__}: {error}"
@@ -171,6 +181,14 @@ def run_case(job: Job) -> Row:
 def work_folder(final: Path, pid: int) -> Path:
     """Name of the folder that a process fills for a case; whoever kills the process removes it."""
     return final.with_name(f".{final.name}-{socket.gethostname()}-{pid}")
+
+
+def remove_left(cases: Path, ids: Iterable[str]) -> None:
+    """Remove what lost workers left of these cases: not what a process works on, as one of a study that shares them."""
+    begins = tuple(f".{one}-" for one in ids)
+    for folder in cases.glob(".*"):
+        if folder.name.startswith(begins) and not is_locked(folder):
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def new_row(job: Job) -> Row:

@@ -19,7 +19,7 @@ from femsim.base.notebook import card
 from femsim.base.status import FINISHED, Status
 from femsim.base.versions import provenance
 from femsim.scene.scene_file import scene_parameters
-from femsim.studies.sweeps.case import Job, Row, read_row, satisfies
+from femsim.studies.sweeps.case import Job, Row, read_row, remove_left, satisfies
 from femsim.studies.sweeps.engine import Engine, SchedulerLost
 from femsim.studies.sweeps.file import Axis, SweepFile, read_sweep
 from femsim.studies.sweeps.folder import begun_folder, check_folder, hold_results
@@ -266,9 +266,8 @@ def _sweep(
                 row = read_row(plan.folder / "cases" / job.id)
                 if row is not None:
                     rows[job.id] = row
-    if not ended:  # what lost workers left
-        for folder in (plan.folder / "cases").glob(".*"):
-            shutil.rmtree(folder, ignore_errors=True)
+    if not ended:
+        remove_left(plan.folder / "cases", [job.id for job in plan.jobs])
     counts, good, text = _counted(plan)
     status: Status = ended or ("converged" if good else "not converged")
     others = "; the same command with --resume runs the others" if sum(counts[name] for name in FINISHED) < len(plan.jobs) else ""
