@@ -24,7 +24,7 @@ from contact.creases import CreaseTable
 from contact.detect_kernels import TURNED, VERTEX, any_able, place_shapes, search
 from contact.edge_kernels import EDGE_PAIRS, crossing_edges
 from contact.errors import ContactError
-from contact.face_kernels import contacts_of_faces
+from contact.face_kernels import Faces, contacts_of_faces
 from contact.faces import faced_pairs, make_faces
 from contact.facing_kernels import faced_corners
 from contact.metrics import any_of
@@ -190,62 +190,78 @@ class Detector:
         most_per_pair: int = MOST_PER_PAIR,
     ) -> None:
         self.shapes = tuple(shapes)
-        self._place_shapes, self._search, self._crossing_edges = map(Fixed, (place_shapes, search, crossing_edges))
-        self._rolling_contacts, self._contacts_of_faces = Fixed(rolling_contacts), Fixed(contacts_of_faces)
-        self._faced_corners = Fixed(faced_corners)
-        self._crossing_creases, self._creases_on_cylinders = Fixed(crossing_creases), Fixed(creases_on_cylinders)
-        matrix = _square(may_contact)
-        n_bodies = len(matrix)
-        self.point_body = whole_numbers("point_body", point_body, None, n_bodies)
-        n_points = len(self.point_body)
-        self.point_surface = whole_numbers("point_surface", point_surface, n_points, None)
-        self.point_radius = _lengths(point_radius, n_points)
-        self.shape_body = whole_numbers("body of shapes", [s.body for s in self.shapes], None, n_bodies)
-        self.shape_surface = whole_numbers("surface of shapes", [s.surface for s in self.shapes], None, None)
-        self._last_surface = max(self.point_surface.max(initial=-1), self.shape_surface.max(initial=-1))
+        self._may_contact = matrix = _square(may_contact)
+        self._mutual, self._n_bodies = bool((matrix == matrix.T).all()), len(matrix)
+        self._take_bodies(point_body, point_radius, point_surface)
         given = ShapePoints(self.point_body, self.point_radius, self.shapes, self.shape_body)
         self._shape_corner = given.firsts("shape_corner", shape_corner)
         self._shape_rim = given.firsts("shape_rim", shape_rim)
         self._shape_centre = given.firsts("shape_centre", shape_centre)
         edge, face = given.firsts("shape_edge", shape_edge), given.firsts("shape_face", shape_face)
-        self._point_corner: IntArray = np.full(n_points, -1, dtype=np.int64)
-        self._on_rim = np.zeros(n_points, dtype=np.bool_)
-        for s in np.flatnonzero(self._shape_corner >= 0):
-            self._point_corner[given.own(int(s), self._shape_corner[s])] = s
-        for s in np.flatnonzero(self._shape_rim >= 0):
-            self._on_rim[given.own(int(s), self._shape_rim[s])] = True
-        room = 4 * n_points + 32 * int((self._shape_corner >= 0).sum()) if max_contacts is None else int(max_contacts)
+        self._mark_points(given)
+        self._grows = max_contacts is None
+        room = 4 * len(self.point_body) + 32 * int((self._shape_corner >= 0).sum()) if max_contacts is None else int(max_contacts)
         if room < 0:
             raise ContactError(
                 f"Detector: max_contacts is {max_contacts}; give 0 or more, or leave it out for as many as it takes."
             )
-        self._grows = max_contacts is None
         self._make_room(room)
-        self._may_contact = matrix
-        self._mutual = bool((matrix == matrix.T).all())
-        #: shapes that are boxes, and bodies whose points are corners of some; edges of others cannot cross
-        self._box: BoolArray = np.array([isinstance(placed.shape, Box) for placed in self.shapes], dtype=np.bool_)
-        self._cornered = np.zeros(n_bodies, dtype=np.bool_)
-        self._cornered[self.shape_body[self._shape_corner >= 0]] = True
-        self._boxes_near = bool((matrix[np.ix_(self.shape_body[self._box], self._cornered)]).any() or not self._mutual)
-        self._edge = np.zeros((3, 3))
-        self._rolls = bool((self._shape_rim >= 0).any())
+        self._prepare_search()
+        self._prepare_edges(edge)
+        self._take_faces(face, int(most_per_pair))
+        beyond_points = self._boxes_near or self._rolls or self._creases is not None or self._faces is not None
+        self.nested = not (beyond_points or self._has_centres or self._thins is not None)
+        self._cover(given, (self._shape_corner, edge, face))
 
+    def _take_bodies(self, point_body: npt.ArrayLike, point_radius: npt.ArrayLike, point_surface: npt.ArrayLike) -> None:
+        """Check and keep the bodies and surfaces of points and shapes, and the radii of points."""
+        self.point_body = whole_numbers("point_body", point_body, None, self._n_bodies)
+        n_points = len(self.point_body)
+        self.point_surface = whole_numbers("point_surface", point_surface, n_points, None)
+        self.point_radius = _lengths(point_radius, n_points)
+        self.shape_body = whole_numbers("body of shapes", [s.body for s in self.shapes], None, self._n_bodies)
+        self.shape_surface = whole_numbers("surface of shapes", [s.surface for s in self.shapes], None, None)
+        self._last_surface = max(self.point_surface.max(initial=-1), self.shape_surface.max(initial=-1))
+
+    def _mark_points(self, given: ShapePoints) -> None:
+        """Note which points are corners of boxes, lie on rims, or are centres of spheres."""
+        n_points = len(self.point_body)
+        self._point_corner: IntArray = np.full(n_points, -1, dtype=np.int64)
+        self._on_rim, self._is_centre = np.zeros(n_points, dtype=np.bool_), np.zeros(n_points, dtype=np.bool_)
+        for s in np.flatnonzero(self._shape_corner >= 0):
+            self._point_corner[given.own(int(s), self._shape_corner[s])] = s
+        for s in np.flatnonzero(self._shape_rim >= 0):
+            self._on_rim[given.own(int(s), self._shape_rim[s])] = True
+        self._is_centre[self._shape_centre[self._shape_centre >= 0]] = True
+        self._has_centres = bool(self._is_centre.any())
+
+    def _prepare_search(self) -> None:
+        """Make what :func:`search` reads and works in: tables of the shapes, runs of points, poses, margins."""
+        self._place_shapes, self._search = Fixed(place_shapes), Fixed(search)
+        matrix, n_points, n_shapes = self._may_contact, len(self.point_body), len(self.shapes)
         largest = [float(self.point_radius[matrix[self.point_body, body]].max(initial=0.0)) for body in self.shape_body]
         self._table = ShapeTable([s.shape for s in self.shapes], largest)
-        self._broad = BroadPhase(len(self.shapes), self.point_body)
-        self._box_edges = self._box[:, None] & self._cornered[self._broad.run_body]
-        self._margin = np.zeros(n_points)
-        self._reach = np.zeros(n_points)
-        n_shapes = len(self.shapes)
-        self._local_rotation = np.array([s.rotation for s in self.shapes]).reshape(n_shapes, 3, 3)
-        self._local_translation = np.array([s.translation for s in self.shapes]).reshape(n_shapes, 3)
-        self._rotation = np.zeros((n_shapes, 3, 3))
-        self._translation = np.zeros((n_shapes, 3))
-        self._n_bodies, self._none_placed, self._n_pairs = n_bodies, np.zeros(0, dtype=np.int64), 0
+        self._broad = BroadPhase(n_shapes, self.point_body)
+        self._margin, self._reach, self._rim_reach = np.zeros(n_points), np.zeros(n_points), np.zeros(n_shapes)
         #: margin of the last call, if it was one number
         self._last_margin: float | None = None
-        self._rim_reach = np.zeros(n_shapes)
+        self._local_rotation = np.array([s.rotation for s in self.shapes]).reshape(n_shapes, 3, 3)
+        self._local_translation = np.array([s.translation for s in self.shapes]).reshape(n_shapes, 3)
+        self._rotation, self._translation = np.zeros((n_shapes, 3, 3)), np.zeros((n_shapes, 3))
+        self._none_placed, self._n_pairs, self._edge = np.zeros(0, dtype=np.int64), 0, np.zeros((3, 3))
+
+    def _prepare_edges(self, edge: IntArray) -> None:
+        """Note which shapes have edges or rims that may cross those of others: points do not see that."""
+        self._crossing_edges, self._rolling_contacts = Fixed(crossing_edges), Fixed(rolling_contacts)
+        self._crossing_creases, self._creases_on_cylinders = Fixed(crossing_creases), Fixed(creases_on_cylinders)
+        self._faced_corners = Fixed(faced_corners)
+        #: shapes that are boxes, and bodies whose points are corners of some; edges of others cannot cross
+        self._box: BoolArray = np.array([isinstance(placed.shape, Box) for placed in self.shapes], dtype=np.bool_)
+        self._cornered = np.zeros(self._n_bodies, dtype=np.bool_)
+        self._cornered[self.shape_body[self._shape_corner >= 0]] = True
+        self._boxes_near = bool(self._may_contact[np.ix_(self.shape_body[self._box], self._cornered)].any() or not self._mutual)
+        self._box_edges = self._box[:, None] & self._cornered[self._broad.run_body]
+        self._rolls = bool((self._shape_rim >= 0).any())
         self._creases = self._crease_table(edge)
         self._crossed, self._rims_crossed = self._crossed_by(self._cross), self._crossed_by(self._on_rims)
         if self._creases is not None:
@@ -253,13 +269,6 @@ class Detector:
             self._point_corner[(self._creases.corners.shape >= 0) & (self._point_corner < 0)] = VERTEX
         walls = [len(placed.shape.points) - 1 for placed in self.shapes if isinstance(placed.shape, Revolved)]
         self.features = max([FEATURES, *walls, *([] if self._creases is None else [self._creases.features])])
-        self._take_faces(face, int(most_per_pair))
-        beyond_points = self._boxes_near or self._rolls or self._creases is not None or self._faces is not None
-        self._is_centre = np.zeros(n_points, dtype=np.bool_)
-        self._is_centre[self._shape_centre[self._shape_centre >= 0]] = True
-        self._has_centres = bool(self._is_centre.any())
-        self.nested = not (beyond_points or self._has_centres or self._thins is not None)
-        self._cover(given, (self._shape_corner, edge, face))
 
     def _cover(self, given: ShapePoints, kinds: Sequence[IntArray]) -> None:
         """Note which points are of shapes whose distance says all that spheres need to know, and which are of turned shapes."""
@@ -291,6 +300,7 @@ class Detector:
 
     def _take_faces(self, first: IntArray, most: int) -> None:
         """Make the triangles of the shapes, and note of which pairs of bodies contacts are thinned out."""
+        self._contacts_of_faces = Fixed(contacts_of_faces)
         shapes = [placed.shape for placed in self.shapes]
         if most < 1:
             raise ContactError(f"Detector: most_per_pair is {most}; give a whole number of at least 1.")
@@ -300,7 +310,7 @@ class Detector:
         self._thins = (turned[:, None] | turned) & (self._may_contact | self._may_contact.T) if turned.any() else None
         pairs = self._may_contact[np.ix_(self.shape_body, self.shape_body)] & (first >= 0)[:, None]
         faced = faced_pairs(shapes, pairs) if turned.any() else np.zeros((0, 0), dtype=np.bool_)
-        self._faces = make_faces(shapes, first, faced, self.features) if faced.any() else None
+        self._faces: Faces | None = make_faces(shapes, first, faced, self.features) if faced.any() else None
         if self._faces is not None:
             self.features += int(np.diff(self._faces.start).max())
 
@@ -352,15 +362,8 @@ class Detector:
         """
         rotation = _floats("body_rotation", body_rotation, (self._n_bodies, 3, 3))
         translation = _floats("body_translation", body_translation, (self._n_bodies, 3))
-        self._place_shapes(
-            self.shape_body,
-            self._local_rotation,
-            self._local_translation,
-            rotation,
-            translation,
-            self._rotation,
-            self._translation,
-        )
+        local = self._local_rotation, self._local_translation
+        self._place_shapes(self.shape_body, *local, rotation, translation, self._rotation, self._translation)
         return self._rotation, self._translation
 
     def detect(
@@ -516,22 +519,9 @@ class Detector:
         # where no box has corners of another one near it, the kernel of the edges is neither called nor compiled
         if self._boxes_near and self._any_of(self._box_edges, n_pairs):
             n = self._crossing_edges(
-                n,
-                self._shape_corner,
-                self.shape_body,
-                self._may_contact,
-                table.kind,
-                table.size,
-                rotation,
-                translation,
-                self._margin,
-                self._point,
-                self._shape,
-                self._gap,
-                self._frame,
-                self._position,
-                self._feature,
-            )
+                n, self._shape_corner, self.shape_body, self._may_contact, table.kind, table.size, rotation, translation,
+                self._margin, *self._output,
+            )  # fmt: skip
         if self._rolls:
             n = self._rolling_contacts(n, self._placed(rotation, translation), self._may_contact, self._output)
         if self._creases is not None and self._near(self._cross, self._crossed, n_pairs):

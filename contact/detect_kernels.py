@@ -1,7 +1,7 @@
 """Compiled kernels of detection: signed distances, broad phase, contact points with frames.
 
 Every function works on scalars or fills the arrays it is given. Distances are negative inside a shape; normals are unit vectors
-that point out of the shape. Arrays are handed over one by one, up to 32 of them, because these kernels run in every step of every
+that point out of the shape. Arrays are handed over one by one, up to 33 of them, because these kernels run in every step of every
 scene: numba takes 12 arrays in 2 us, but a named tuple of 12 in 5 to 7 us.
 """
 
@@ -279,19 +279,9 @@ def shape_distance(
     if k == THREAD:
         return thread_distance(x, y, z, size[s, 0], size[s, 1], size[s, 2], grid_values, grid_index[s, 0])
     return grid_distance(
-        x,
-        y,
-        z,
-        grid_values,
-        grid_index[s, 0],
-        grid_index[s, 1],
-        grid_index[s, 2],
-        grid_index[s, 3],
-        grid_place[s, 0],
-        grid_place[s, 1],
-        grid_place[s, 2],
-        grid_place[s, 3],
-    )
+        x, y, z, grid_values, grid_index[s, 0], grid_index[s, 1], grid_index[s, 2], grid_index[s, 3],
+        grid_place[s, 0], grid_place[s, 1], grid_place[s, 2], grid_place[s, 3],
+    )  # fmt: skip
 
 
 @njit(cache=True)
@@ -429,6 +419,41 @@ def write_frame(frame: FloatArray, nx: float, ny: float, nz: float) -> None:
     frame[2, 0], frame[2, 1], frame[2, 2] = ny * tz - nz * ty, nz * tx - nx * tz, nx * ty - ny * tx
 
 
+@njit(cache=True, forceinline=True, _nrt=False)
+def farthest(own: int, kind: int, margin: float, largest: float, cell: float) -> float:
+    """Gap below which a point may have contact with a shape of a kind: the margin, and more for corners.
+
+    ``own`` is its ``point_corner``. On the edge of a box, where two lie flush, a corner is on the side of the box and may be deep
+    below its face; ``largest`` is the largest half extent, m. At its edges the distance of a mesh errs by less than a ``cell``.
+    """
+    if kind == BOX and (own >= 0 or own == VERTEX):
+        return max(margin, HAIR * largest)
+    if kind == MESH and (own >= 0 or own == VERTEX):
+        return max(margin, cell)
+    return margin
+
+
+@njit(cache=True, forceinline=True, _nrt=False)
+def edges_of_corner(box: int, corner: int, s: int, rotation: FloatArray, edge: FloatArray) -> None:
+    """Update edge (3, 3): as rows, unit vectors along the edges of a corner of a box, away from it, in the frame of shape s."""
+    for k in range(3):
+        # bit 2 - k of the number of a corner is the side on which it lies
+        away = -1.0 if corner >> (2 - k) & 1 else 1.0
+        x, y, z = away * rotation[box, 0, k], away * rotation[box, 1, k], away * rotation[box, 2, k]
+        for i in range(3):
+            edge[k, i] = rotation[s, 0, i] * x + rotation[s, 1, i] * y + rotation[s, 2, i] * z
+
+
+@njit(cache=True, forceinline=True, _nrt=False)
+def world_normal(nx: float, ny: float, nz: float, s: int, rotation: FloatArray) -> tuple[float, float, float]:
+    """Turn a normal of shape s into the world, and take out what rounding left in the pose: it is a unit vector there."""
+    wx = rotation[s, 0, 0] * nx + rotation[s, 0, 1] * ny + rotation[s, 0, 2] * nz
+    wy = rotation[s, 1, 0] * nx + rotation[s, 1, 1] * ny + rotation[s, 1, 2] * nz
+    wz = rotation[s, 2, 0] * nx + rotation[s, 2, 1] * ny + rotation[s, 2, 2] * nz
+    length = sqrt(wx * wx + wy * wy + wz * wz)
+    return wx / length, wy / length, wz / length
+
+
 @njit(cache=True, inner=True)
 def detect_points(
     points: FloatArray,
@@ -463,8 +488,7 @@ def detect_points(
     :mod:`contact.facing_kernels` to say which of them are contacts. A point has a contact with each wall of a Revolved, whose
     number is the feature; a point of a Revolved, TURNED, has one with the nearest wall alone, since its triangles have the
     others. ``edge`` (3, 3) is room to work in. The number may exceed the room in the arrays; contacts beyond it are counted, not
-    written. For the 24 parameters see the module; they make more than 80 lines of one loop over points, whose tests share the
-    pose of a shape as numbers.
+    written. For the 24 parameters see the module; they make more than 80 lines of one loop over points.
     """
     count, room = 0, out_point.shape[0]
     for c in range(n_pairs):
@@ -497,42 +521,22 @@ def detect_points(
                 else:
                     d, nx, ny, nz = shape_distance(s, x, y, z, kind, size, grid_values, grid_index, grid_place)
                 gap = d - radius[i]
-                on_box = own >= 0 and kind[s] == BOX
-                limit = margin[i]
-                # a corner on the edge of a box, where two lie flush, is on its side and may be deep below its face
-                if on_box or (own == VERTEX and kind[s] == BOX):
-                    limit = max(limit, HAIR * max(hx, hy, hz))
-                elif (own >= 0 or own == VERTEX) and kind[s] == MESH:  # whose distance errs at edges by less than a cell
-                    limit = max(limit, grid_place[s, 3])
-                if not gap < limit:
+                if not gap < farthest(own, kind[s], margin[i], max(hx, hy, hz), grid_place[s, 3]):
                     continue
-                if on_box:
-                    for k in range(3):
-                        # bit 2 - k of the number of a corner is the side on which it lies
-                        away = -1.0 if (i - shape_corner[own]) >> (2 - k) & 1 else 1.0
-                        ex, ey, ez = away * rotation[own, 0, k], away * rotation[own, 1, k], away * rotation[own, 2, k]
-                        edge[k, 0] = r00 * ex + r10 * ey + r20 * ez
-                        edge[k, 1] = r01 * ex + r11 * ey + r21 * ez
-                        edge[k, 2] = r02 * ex + r12 * ey + r22 * ez
+                if own >= 0 and kind[s] == BOX:
+                    edges_of_corner(own, i - shape_corner[own], s, rotation, edge)
                     if not (max(abs(nx), abs(ny), abs(nz)) == 1.0 and corner_faces(nx, ny, nz, edge)):
                         deepest = box_separation(own, s, size, rotation, translation)
                         gap, nx, ny, nz = corner_distance(x, y, z, hx, hy, hz, edge, deepest)
                     if not gap < margin[i]:
                         continue
                 if count < room:
-                    wx = r00 * nx + r01 * ny + r02 * nz
-                    wy = r10 * nx + r11 * ny + r12 * nz
-                    wz = r20 * nx + r21 * ny + r22 * nz
-                    length = sqrt(wx * wx + wy * wy + wz * wz)  # takes out what rounding left in the pose
-                    wx, wy, wz = wx / length, wy / length, wz / length
-                    out_point[count] = i
-                    out_shape[count] = s
-                    out_gap[count] = gap
+                    wx, wy, wz = world_normal(nx, ny, nz, s, rotation)
+                    out_point[count], out_shape[count], out_gap[count], out_feature[count] = i, s, gap, wall
                     write_frame(out_frame[count], wx, wy, wz)
                     out_position[count, 0] = points[i, 0] - radius[i] * wx
                     out_position[count, 1] = points[i, 1] - radius[i] * wy
                     out_position[count, 2] = points[i, 2] - radius[i] * wz
-                    out_feature[count] = wall
                 count += 1
     return count
 

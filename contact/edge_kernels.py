@@ -7,6 +7,7 @@ across another one, or two equal squares of which one is turned. The closest poi
 from __future__ import annotations
 
 from math import sqrt
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +15,8 @@ import numpy.typing as npt
 from contact.compiled import njit
 from contact.detect_kernels import BOX, DEEPER, HAIR, LEAN, PARALLEL, box_separation, face_separation, separation, write_frame
 from contact.distance_kernels import closest_on_lines
+from contact.placed_kernels import Output, axis_of, moved, place_of
+from contact.vector_kernels import Vector, cross, dot, minus, norm, plus, times, write_row
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -24,6 +27,48 @@ EDGE_PAIRS = 144
 
 #: The gap of a crossing may be less than that of the boxes along a normal of a face by this fraction of it.
 SLACK = 1e-2
+
+
+class Boxes(NamedTuple):
+    """Shapes (s of them) of which some are boxes.
+
+    Attributes
+    ----------
+    size : ndarray, (s, 3), m
+        Half extents of the boxes.
+    rotation, translation : ndarray, (s, 3, 3) and (s, 3), m
+        World poses.
+    """
+
+    size: FloatArray
+    rotation: FloatArray
+    translation: FloatArray
+
+
+class Pair(NamedTuple):
+    """Two boxes whose edges may cross.
+
+    Attributes
+    ----------
+    a, b : int
+        Numbers of the shapes; the contacts are those of the corners of a, with b as their shape.
+    corner : int
+        The first corner of a among all points.
+    between : tuple of 3 float, m
+        From the origin of b to that of a.
+    hair : float, m
+        Points of an edge this close to its end are not inside it.
+    least, reach : float, m
+        The gaps of contacts are from ``least`` to below ``reach``.
+    """
+
+    a: int
+    b: int
+    corner: int
+    between: Vector
+    hair: float
+    least: float
+    reach: float
 
 
 @njit(cache=True)
@@ -51,10 +96,11 @@ def crossing_edges(
     than DEEPER times as deep as along any axis: so the side of a box that stands on another one is not taken for a contact.
     ``shape_corner`` (s,) is the first point of the corners of a box, -1 where they are no points; the contact is that of the
     point at the start of the edge, with the other box as its shape. The number may exceed the room in the arrays; contacts beyond
-    it are counted, not written. Arrays are handed over one by one for speed, see :mod:`contact.detect_kernels`. Over 80 lines,
-    because each loop inside another one goes on with what those around it have worked out: boxes, axes, edges of a, edges of b.
+    it are counted, not written. Arrays are handed over one by one for speed, see :mod:`contact.detect_kernels`.
     """
-    n_shapes, room = kind.shape[0], out_point.shape[0]
+    boxes = Boxes(size, rotation, translation)
+    out = Output(out_point, out_shape, out_gap, out_frame, out_position, out_feature)
+    n_shapes = kind.shape[0]
     for first in range(n_shapes):
         for second in range(first + 1, n_shapes):
             if kind[first] != BOX or kind[second] != BOX:
@@ -64,74 +110,75 @@ def crossing_edges(
                 a, b = second, first
                 if shape_corner[a] < 0 or not may_contact[shape_body[a], shape_body[b]]:
                     continue
-            reach = margin[shape_corner[a]]
-            tx, ty, tz = (
-                translation[a, 0] - translation[b, 0],
-                translation[a, 1] - translation[b, 1],
-                translation[a, 2] - translation[b, 2],
-            )
-            radius_a = sqrt(size[a, 0] ** 2 + size[a, 1] ** 2 + size[a, 2] ** 2)
-            radius_b = sqrt(size[b, 0] ** 2 + size[b, 1] ** 2 + size[b, 2] ** 2)
-            if sqrt(tx * tx + ty * ty + tz * tz) > radius_a + radius_b + max(reach, 0.0):
+            near, pair = pair_of(a, b, shape_corner[a], margin[shape_corner[a]], boxes)
+            if near:
+                for i in range(3):
+                    for j in range(3):
+                        count = crossings(count, pair, i, j, boxes, out)
+    return count
+
+
+@njit(cache=True, forceinline=True, _nrt=False)
+def pair_of(a: int, b: int, corner: int, reach: float, boxes: Boxes) -> tuple[bool, Pair]:
+    """Whether two boxes are so near that edges may cross within ``reach`` (m), and what their edges need to know."""
+    size, rotation, translation = boxes.size, boxes.rotation, boxes.translation
+    between = minus(place_of(translation, a), place_of(translation, b))
+    radius_a = sqrt(size[a, 0] ** 2 + size[a, 1] ** 2 + size[a, 2] ** 2)
+    radius_b = sqrt(size[b, 0] ** 2 + size[b, 1] ** 2 + size[b, 2] ** 2)
+    if norm(between) > radius_a + radius_b + max(reach, 0.0):
+        return False, Pair(a, b, corner, between, 0.0, 0.0, reach)
+    faces = face_separation(a, b, size, rotation, translation)
+    if faces >= reach:
+        return False, Pair(a, b, corner, between, 0.0, 0.0, reach)
+    hair = HAIR * min(max(size[a, 0], size[a, 1], size[a, 2]), max(size[b, 0], size[b, 1], size[b, 2]))
+    axes = box_separation(a, b, size, rotation, translation)
+    least = max(faces - SLACK * abs(faces), min(axes, DEEPER * axes)) - hair
+    return True, Pair(a, b, corner, between, hair, least, reach)
+
+
+@njit(cache=True, forceinline=True, _nrt=False)
+def crossings(count: int, pair: Pair, i: int, j: int, boxes: Boxes, out: Output) -> int:
+    """Write the contacts of the edges of a along its axis i with those of b along its axis j; return how many there are."""
+    a, b, rotation = pair.a, pair.b, boxes.rotation
+    along_a, along_b = axis_of(rotation, a, i), axis_of(rotation, b, j)
+    perpendicular = cross(along_a, along_b)
+    sine = norm(perpendicular)
+    if sine < PARALLEL:
+        return count
+    normal = times(1.0 / sine if dot(perpendicular, pair.between) >= 0.0 else -1.0 / sine, perpendicular)
+    if separation(normal[0], normal[1], normal[2], a, b, boxes.size, rotation, boxes.translation) >= pair.reach:
+        return count
+    i1, i2, j1, j2 = (i + 1) % 3, (i + 2) % 3, (j + 1) % 3, (j + 2) % 3
+    across_a1, across_a2 = axis_of(rotation, a, i1), axis_of(rotation, a, i2)
+    across_b1, across_b2 = axis_of(rotation, b, j1), axis_of(rotation, b, j2)
+    out_a1, out_a2, out_b1, out_b2 = (
+        dot(normal, across_a1),
+        dot(normal, across_a2),
+        dot(normal, across_b1),
+        dot(normal, across_b2),
+    )
+    cosine = dot(along_a, along_b)
+    for k in range(4):  # the edges of a, by the sides of the other two axes on which they lie
+        a1, a2 = (1.0 if k >> 1 else -1.0), (1.0 if k & 1 else -1.0)
+        if a1 * out_a1 > LEAN or a2 * out_a2 > LEAN:
+            continue
+        middle = moved(moved(pair.between, a1 * boxes.size[a, i1], across_a1), a2 * boxes.size[a, i2], across_a2)
+        for m in range(4):
+            b1, b2 = (1.0 if m >> 1 else -1.0), (1.0 if m & 1 else -1.0)
+            if b1 * out_b1 < -LEAN or b2 * out_b2 < -LEAN:
                 continue
-            faces = face_separation(a, b, size, rotation, translation)
-            if faces >= reach:
+            apart = moved(moved(middle, -b1 * boxes.size[b, j1], across_b1), -b2 * boxes.size[b, j2], across_b2)
+            gap = dot(apart, normal)
+            if gap < pair.least or gap >= pair.reach:
                 continue
-            hair = HAIR * min(max(size[a, 0], size[a, 1], size[a, 2]), max(size[b, 0], size[b, 1], size[b, 2]))
-            axes = box_separation(a, b, size, rotation, translation)
-            least = max(faces - SLACK * abs(faces), min(axes, DEEPER * axes)) - hair
-            for i in range(3):
-                ax, ay, az = rotation[a, 0, i], rotation[a, 1, i], rotation[a, 2, i]
-                i1, i2 = (i + 1) % 3, (i + 2) % 3
-                for j in range(3):
-                    bx, by, bz = rotation[b, 0, j], rotation[b, 1, j], rotation[b, 2, j]
-                    j1, j2 = (j + 1) % 3, (j + 2) % 3
-                    nx, ny, nz = ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx
-                    sine = sqrt(nx * nx + ny * ny + nz * nz)
-                    if sine < PARALLEL:
-                        continue
-                    out = 1.0 / sine if nx * tx + ny * ty + nz * tz >= 0.0 else -1.0 / sine
-                    nx, ny, nz = out * nx, out * ny, out * nz
-                    if separation(nx, ny, nz, a, b, size, rotation, translation) >= reach:
-                        continue
-                    n1 = nx * rotation[a, 0, i1] + ny * rotation[a, 1, i1] + nz * rotation[a, 2, i1]
-                    n2 = nx * rotation[a, 0, i2] + ny * rotation[a, 1, i2] + nz * rotation[a, 2, i2]
-                    m1 = nx * rotation[b, 0, j1] + ny * rotation[b, 1, j1] + nz * rotation[b, 2, j1]
-                    m2 = nx * rotation[b, 0, j2] + ny * rotation[b, 1, j2] + nz * rotation[b, 2, j2]
-                    cosine = ax * bx + ay * by + az * bz
-                    for k in range(4):
-                        a1, a2 = (1.0 if k >> 1 else -1.0), (1.0 if k & 1 else -1.0)
-                        if a1 * n1 > LEAN or a2 * n2 > LEAN:
-                            continue
-                        a1, a2 = a1 * size[a, i1], a2 * size[a, i2]
-                        px = tx + a1 * rotation[a, 0, i1] + a2 * rotation[a, 0, i2]
-                        py = ty + a1 * rotation[a, 1, i1] + a2 * rotation[a, 1, i2]
-                        pz = tz + a1 * rotation[a, 2, i1] + a2 * rotation[a, 2, i2]
-                        for m in range(4):
-                            b1, b2 = (1.0 if m >> 1 else -1.0), (1.0 if m & 1 else -1.0)
-                            if b1 * m1 < -LEAN or b2 * m2 < -LEAN:
-                                continue
-                            b1, b2 = b1 * size[b, j1], b2 * size[b, j2]
-                            wx = px - b1 * rotation[b, 0, j1] - b2 * rotation[b, 0, j2]
-                            wy = py - b1 * rotation[b, 1, j1] - b2 * rotation[b, 1, j2]
-                            wz = pz - b1 * rotation[b, 2, j1] - b2 * rotation[b, 2, j2]
-                            gap = wx * nx + wy * ny + wz * nz
-                            if gap < least or gap >= reach:
-                                continue
-                            along_a = ax * wx + ay * wy + az * wz
-                            along_b = bx * wx + by * wy + bz * wz
-                            on_a, on_b = closest_on_lines(1.0, cosine, 1.0, along_a, along_b, sine * sine)
-                            if abs(on_a) > size[a, i] - hair or abs(on_b) > size[b, j] - hair:
-                                continue
-                            if count < room:
-                                start = (k >> 1) << (2 - i1) | (k & 1) << (2 - i2)
-                                out_point[count] = shape_corner[a] + start
-                                out_shape[count] = b
-                                out_gap[count] = gap
-                                write_frame(out_frame[count], nx, ny, nz)
-                                out_position[count, 0] = translation[b, 0] + px + on_a * ax
-                                out_position[count, 1] = translation[b, 1] + py + on_a * ay
-                                out_position[count, 2] = translation[b, 2] + pz + on_a * az
-                                out_feature[count] = 1 + 12 * (4 * i + k) + 4 * j + m
-                            count += 1
+            on_a, on_b = closest_on_lines(1.0, cosine, 1.0, dot(along_a, apart), dot(along_b, apart), sine * sine)
+            if abs(on_a) > boxes.size[a, i] - pair.hair or abs(on_b) > boxes.size[b, j] - pair.hair:
+                continue
+            if count < out.point.shape[0]:
+                start = (k >> 1) << (2 - i1) | (k & 1) << (2 - i2)
+                out.point[count], out.shape[count], out.gap[count] = pair.corner + start, b, gap
+                out.feature[count] = 1 + 12 * (4 * i + k) + 4 * j + m
+                write_frame(out.frame[count], normal[0], normal[1], normal[2])
+                write_row(out.position, count, moved(plus(place_of(boxes.translation, b), middle), on_a, along_a))
+            count += 1
     return count

@@ -296,33 +296,67 @@ def project(
     indptr: np.ndarray, indices: np.ndarray, data: np.ndarray, basis: Basis, n: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return Z^T A Z, (n, n), in compressed columns, exactly symmetric, for a symmetric A; what it counts, it makes room for."""
-    N, sets = basis.kept.shape[0], basis.start.shape[0]
+    sets = basis.start.shape[0]
     touching, met = np.zeros(sets, dtype=np.int64), np.zeros((sets, sets), dtype=np.bool_)
     count_touching(indptr, indices, basis, touching, met)
-    out_ptr, seen, touched = np.zeros(n + 1, dtype=np.int32), np.full(sets, -1), np.empty(sets, dtype=np.int64)
-    for j in range(N):
-        if basis.kept[j] >= 0:
-            count = 0
-            for k in range(indptr[j], indptr[j + 1]):
-                s = basis.set_of[indices[k]]
-                if s < 0:
-                    count += 1
-                elif seen[s] != j:
-                    seen[s] = j
-                    count += basis.width[s]
-            out_ptr[basis.kept[j] + 1] = count
-    for s in range(sets):
+    out_ptr, work = np.zeros(n + 1, dtype=np.int32), np.full((4, sets), -1)
+    count_entries(indptr, indices, basis, touching, met, out_ptr, work[0])
+    rows, out = np.empty(out_ptr[n], dtype=np.int32), np.zeros(out_ptr[n])
+    fill_kept(indptr, indices, data, basis, out_ptr, rows, out, work)
+    project_sets(indptr, indices, data, basis, met, touching, out_ptr, rows, out)
+    return out_ptr, rows, out
+
+
+@njit(cache=True, inner=True, _nrt=False)
+def count_entries(
+    indptr: np.ndarray,
+    indices: np.ndarray,
+    basis: Basis,
+    touching: np.ndarray,
+    met: np.ndarray,
+    out_ptr: np.ndarray,
+    seen: np.ndarray,
+) -> None:
+    """Fill where the columns of :func:`project` begin, (n + 1,) of 0; ``seen`` (sets,) is scratch."""
+    seen[:] = -1
+    for j in range(basis.kept.shape[0]):
+        if basis.kept[j] < 0:
+            continue
+        count = 0
+        for k in range(indptr[j], indptr[j + 1]):
+            s = basis.set_of[indices[k]]
+            if s < 0:
+                count += 1
+            elif seen[s] != j:
+                seen[s] = j
+                count += basis.width[s]
+        out_ptr[basis.kept[j] + 1] = count
+    for s in range(basis.start.shape[0]):
         count = touching[s]
-        for t in range(sets):
+        for t in range(basis.start.shape[0]):
             if met[s, t]:
                 count += basis.width[t]
         for m in range(basis.width[s]):
             out_ptr[basis.start[s] + m + 1] = count
-    for y in range(n):
+    for y in range(out_ptr.shape[0] - 1):
         out_ptr[y + 1] += out_ptr[y]
-    rows, out, seen[:], filled = np.empty(out_ptr[n], dtype=np.int32), np.zeros(out_ptr[n]), -1, np.zeros(sets, dtype=np.int64)
-    segment = np.zeros(sets, dtype=np.int64)
-    for j in range(N):
+
+
+@njit(cache=True, inner=True)
+def fill_kept(
+    indptr: np.ndarray,
+    indices: np.ndarray,
+    data: np.ndarray,
+    basis: Basis,
+    out_ptr: np.ndarray,
+    rows: np.ndarray,
+    out: np.ndarray,
+    work: np.ndarray,
+) -> None:
+    """Fill the columns of :func:`project` that are kept, and what they have in those of sets; ``work`` (4, sets) is scratch."""
+    seen, touched, segment, filled = work[0], work[1], work[2], work[3]
+    seen[:], filled[:] = -1, 0
+    for j in range(basis.kept.shape[0]):
         y = basis.kept[j]
         if y < 0:
             continue
@@ -355,8 +389,6 @@ def project(
                 other = out_ptr[basis.start[s] + m] + filled[s]
                 rows[other], out[other] = y, out[segment[s] + m]
             filled[s] += 1
-    project_sets(indptr, indices, data, basis, met, touching, out_ptr, rows, out)
-    return out_ptr, rows, out
 
 
 @njit(cache=True, inner=True)
@@ -411,7 +443,13 @@ def project_sets(
                 first, value = out_ptr[basis.start[s] + m] + at[s, t], basis.values[basis.place[c] + m]
                 for i in range(basis.width[t]):
                     out[first + i] += part[t, i] * value
-    for s in range(sets):
+    make_symmetric(basis, met, at, out_ptr, out)
+
+
+@njit(cache=True, inner=True, _nrt=False)
+def make_symmetric(basis: Basis, met: np.ndarray, at: np.ndarray, out_ptr: np.ndarray, out: np.ndarray) -> None:
+    """Fill the blocks of later sets in the columns of earlier ones from their transposes, ``at`` (sets, sets) in the columns."""
+    for s in range(basis.start.shape[0]):
         for t in range(s + 1):
             if not met[s, t]:
                 continue

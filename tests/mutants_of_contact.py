@@ -165,8 +165,8 @@ MUTANTS = (
     ),
     Mutant(
         "judges", "depth of boxes that lie flush is not measured", "contact/detect_kernels.py",
-        "limit = max(limit, HAIR * max(hx, hy, hz))",
-        "pass",
+        "return max(margin, HAIR * largest)",
+        "return margin",
         "test_boxes.py::test_equal_boxes_flush_on_each_other_are_as_deep_without_a_margin",
     ),
     Mutant(

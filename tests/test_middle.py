@@ -13,7 +13,8 @@ import femsim as fs
 from contact.solvers import make_solver
 from femsim.model.bodies.soft import SoftBody
 from femsim.step.contact_family import matched
-from femsim.step.newton import PATIENCE, solve_step
+from femsim.step.following import PATIENCE, STAYING, Following
+from femsim.step.newton import solve_step
 from femsim.step.rows_kernels import turn_frames
 from femsim.step.stepper import Stepper
 
@@ -327,3 +328,23 @@ def test_a_collision_whose_contact_changes_its_place_keeps_angular_momentum(dt: 
         pressed += report.contacts.lam[:, 0].sum()
     assert pressed > 1.0
     np.testing.assert_allclose(momenta(stepper)[1], before, atol=1e-6 * np.linalg.norm(before))
+
+
+@pytest.mark.parametrize("patience", [PATIENCE, 0])
+def test_contacts_follow_then_stay_on_features_then_where_they_are(patience: int) -> None:
+    def follow(v_hat: Any, on: Any = None, *, guess: bool = False) -> Any:
+        return f"{on} at {v_hat}" if on else f"at {v_hat}"
+
+    following: Any = Following(follow, patience)  # type: ignore[arg-type]
+    assert following.begin("start", 0, 1) == "at 1"
+    for k in range(patience + STAYING):
+        assert following.followed == (k < patience)
+        assert following.rows("led", 1, 2) == ("at 2" if k < patience else "led at 2" if patience else "at 1 at 2")
+        assert following.rows("led", 2, 2) == "led"
+        following.judge("led", 0.6, 1.0)
+    assert not following.followed and following.now is None and following.rows("led", 1, 2) == "led"
+    helped: Any = Following(follow, PATIENCE)  # type: ignore[arg-type]
+    for _ in range(3 * PATIENCE):
+        helped.judge("led", 0.6, 1.0)
+        helped.judge("led", 0.5, 1.0)
+    assert helped.followed

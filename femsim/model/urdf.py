@@ -283,61 +283,79 @@ class _Reader(ElementReader):
         if kind not in _TYPES:
             raise self.wrong(where, f"has type {kind!r}; allowed are {', '.join(_TYPES)}.")
         self._note_unknown(element, "joint", where)
-        ends: list[str] = []
-        for role in ("parent", "child"):
-            end = element.find(role)
-            if end is None or not end.get("link"):
-                raise self.wrong(where, f"has no <{role} link=...>; give it.")
-            ends.append(end.get("link", ""))
+        parent, child = self._end(where, element, "parent"), self._end(where, element, "child")
         place, turn = self._origin(where, element)
-        axis = element.find("axis")
-        options: dict[str, float] = {}
-        follows: tuple[str, float, float] | None = None
-        limits, limit = (-math.inf, math.inf), element.find("limit")
+        limit = element.find("limit")
         if kind in ("revolute", "prismatic") and limit is None:
             raise self.wrong(
                 where, f"is {kind} and has no <limit>; give lower, upper, effort and velocity, or the type continuous."
             )
-        if limit is not None:
-            if kind in ("revolute", "prismatic") and limit.get("lower") is None and limit.get("upper") is None:
-                self.note(f"the <limit> of {where} has no lower and no upper: the joint has no stops")
-            elif kind in ("revolute", "prismatic"):
-                limits = (self._bound(where, limit, "lower"), self._bound(where, limit, "upper"))
-                if limits == (0.0, 0.0):  # as the format has it where nothing is said; MuJoCo and RaiSim read no stops, too
-                    self.note(
-                        f"lower and upper of {where} are both 0, which is taken for no range: the joint has no stops; give it "
-                        "the type fixed if it stands still"
-                    )
-                    limits = (-math.inf, math.inf)
-                elif limits[0] == limits[1]:
-                    said = f"has lower and upper {limits[0]:g} in <limit>"
-                    raise self.wrong(where, f"{said}; give it the type fixed, or continuous without stops.")
-                if kind == "revolute" and _DEGREES < max(map(abs, limits)) <= 720.0:
-                    self.note(f"the range of {where} is {limits[0]:g} to {limits[1]:g} rad; are these degrees?")
-            elif kind != "fixed" and (limit.get("lower") is not None or limit.get("upper") is not None):
-                self.note(f"lower and upper of {where} are left out; a {kind} joint has no stops")
-            for key, own in (("effort", "max_effort"), ("velocity", "max_speed")):
-                value = self._bound(where, limit, key)
-                if value > 0.0:  # 0 is what files say that know no bound
-                    options[own] = value
-                elif value == 0.0 and limit.get(key) is not None and kind != "fixed" and name not in self.boundless:
-                    self.boundless.append(name)
-                elif value < 0.0:
-                    raise self.wrong(where, f"has {key} {value:g} in <limit>; allowed are numbers from 0.")
+        limits = (-math.inf, math.inf) if limit is None else self._range(where, kind, limit)
+        options = {} if limit is None else self._most(name, kind, limit)
         dynamics = element.find("dynamics")
         if dynamics is not None:
             options["damping"] = self.number(where, dynamics, "damping", "0")
             if kind not in ("fixed", "floating"):
                 options["friction"] = self.number(where, dynamics, "friction", "0")
-        mimic = element.find("mimic")
-        if mimic is not None and kind == "fixed":
-            self.note(f"<mimic> of {where} is left out; a fixed joint does not move")
-        elif mimic is not None:
-            factor, offset = self.number(where, mimic, "multiplier", "1"), self.number(where, mimic, "offset", "0")
-            follows = (mimic.get("joint", ""), factor, offset)
+        axis, mimic = element.find("axis"), self._mimic(where, kind, element.find("mimic"))
         direction = (
             np.array([1.0, 0.0, 0.0]) if axis is None or kind in ("fixed", "floating") else self.numbers(where, axis, "xyz", 3)
         )
-        parent, child = ends
         known = cast(JointKind, kind)
-        return RobotJoint(name, parent, child, known, place, turn, direction, limits=limits, mimic=follows, **options)  # type: ignore[arg-type]
+        return RobotJoint(name, parent, child, known, place, turn, direction, limits=limits, mimic=mimic, **options)  # type: ignore[arg-type]
+
+    def _end(self, where: str, element: Element, role: str) -> str:
+        """Link of one end of a joint, the parent or the child."""
+        end = element.find(role)
+        if end is None or not end.get("link"):
+            raise self.wrong(where, f"has no <{role} link=...>; give it.")
+        return end.get("link", "")
+
+    def _range(self, where: str, kind: str, limit: Element) -> tuple[float, float]:
+        """Read the stops of a joint, rad or m; infinite without any."""
+        none = (-math.inf, math.inf)
+        said = limit.get("lower") is not None or limit.get("upper") is not None
+        if kind not in ("revolute", "prismatic"):
+            if kind != "fixed" and said:
+                self.note(f"lower and upper of {where} are left out; a {kind} joint has no stops")
+            return none
+        if not said:
+            self.note(f"the <limit> of {where} has no lower and no upper: the joint has no stops")
+            return none
+        lower, upper = self._bound(where, limit, "lower"), self._bound(where, limit, "upper")
+        if lower == upper == 0.0:  # as the format has it where nothing is said; MuJoCo and RaiSim read no stops, too
+            self.note(
+                f"lower and upper of {where} are both 0, which is taken for no range: the joint has no stops; give it "
+                "the type fixed if it stands still"
+            )
+            return none
+        if lower == upper:
+            raise self.wrong(
+                where, f"has lower and upper {lower:g} in <limit>; give it the type fixed, or continuous without stops."
+            )
+        if kind == "revolute" and _DEGREES < max(abs(lower), abs(upper)) <= 720.0:
+            self.note(f"the range of {where} is {lower:g} to {upper:g} rad; are these degrees?")
+        return lower, upper
+
+    def _most(self, name: str, kind: str, limit: Element) -> dict[str, float]:
+        """Most effort and speed of a joint, as :class:`RobotJoint` calls them; without those that a file gives as 0."""
+        where = f"joint {name!r}"
+        most: dict[str, float] = {}
+        for key, own in (("effort", "max_effort"), ("velocity", "max_speed")):
+            value = self._bound(where, limit, key)
+            if value > 0.0:  # 0 is what files say that know no bound
+                most[own] = value
+            elif value == 0.0 and limit.get(key) is not None and kind != "fixed" and name not in self.boundless:
+                self.boundless.append(name)
+            elif value < 0.0:
+                raise self.wrong(where, f"has {key} {value:g} in <limit>; allowed are numbers from 0.")
+        return most
+
+    def _mimic(self, where: str, kind: str, mimic: Element | None) -> tuple[str, float, float] | None:
+        """Name of the joint that a joint follows, factor and offset."""
+        if mimic is None:
+            return None
+        if kind == "fixed":
+            self.note(f"<mimic> of {where} is left out; a fixed joint does not move")
+            return None
+        return mimic.get("joint", ""), self.number(where, mimic, "multiplier", "1"), self.number(where, mimic, "offset", "0")

@@ -13,7 +13,7 @@ from femsim.model.bodies.kinds import robot
 from femsim.run.verdict import Findings, Reason, When
 from femsim.step.report import StepReport
 from femsim.step.stepper import Stepper
-from femsim.step.vitals import Depth
+from femsim.step.vitals import Depth, Vitals
 
 #: Part of its iterations above which a solver is near its limit.
 _NEAR_LIMIT = 0.8
@@ -84,7 +84,9 @@ class HealthWatch:
         when = When(report.step, report.time)
         self._feasibility(report, when)
         self._look_at_energy(report, when)
-        self._depths(report, when)
+        self._depths(report.vitals, when)
+        self._between_nodes(report.vitals.between, when)
+        self._creep(report.vitals.creep, when)
         self._elements(report, when)
         self._chambers(when)
         self._equations(report, when)
@@ -170,8 +172,9 @@ class HealthWatch:
             )
             self.findings.judge("energy_stop", [], 1.0, (0.0, 0.0), when, self.stop, "")
 
-    def _depths(self, report: StepReport, when: When) -> None:
-        vitals, sizes = report.vitals, self._stepper.vital_signs.sizes
+    def _depths(self, vitals: Vitals, when: When) -> None:
+        """Judge how deep parts are in each other where contact, or nothing, should keep them apart."""
+        sizes = self._stepper.vital_signs.sizes
         for found in (vitals.deepest, vitals.led):
             if not found.share > 0.0:
                 continue
@@ -180,22 +183,7 @@ class HealthWatch:
             bounds = self._bounds.led_overlap if led else self._bounds.penetration
             if not found.share > bounds[0]:
                 continue
-            if led and self._same_body(a, b) and self._stepper.scene.bodies[self._stepper.scene.parts[a].body].gives_way:
-                why = "all joints between them follow motions exactly, so no contact force can keep them apart"
-                advice = "Change the motions, or drive with a stiffness or by a force, which give way."
-            elif led and self._same_body(a, b):
-                why = "fingers of one gripper have no contact with each other"
-                advice = "Give them something to grip, or close them less far."
-            elif led:
-                why = "both are driven or fixed, so no contact force can keep them apart"
-                advice = f"Shorten the motion, or {self._gently(self._of(found))} or by a force, which give way."
-            else:
-                why = "contact could not keep them apart"
-                advice = "Take a smaller dt, shorten the motion that presses them, or make the thin one thicker."
-                if self._held_exactly(self._of(found)):
-                    advice = (
-                        "Shorten the motion of held nodes, hold them with a stiffness, which gives way, or take a smaller dt."
-                    )
+            why, advice = self._why_deep(found, led)
             size, which = sizes.of_pair(a, b)
             self.findings.judge(
                 "led_overlap" if led else "penetration", self._of(found), found.share, bounds, when,
@@ -203,31 +191,60 @@ class HealthWatch:
                 f"{sizes.what[which]} of {self._names[which]} ({1e3 * size:.3g} mm): {why}",
                 advice,
             )  # fmt: skip
-        between = vitals.between
-        if between.share > self._bounds.between_nodes[0]:
-            thin, soft = (self._names[k] for k in between.parts)
-            rod = sizes.what[between.parts[1]] == "thickness"
-            of, size = ("radius", between.depth / between.share) if rod else ("elements", float(sizes.part[between.parts[1]]))
-            self.findings.judge(
-                "between_nodes", self._of(between), between.share, self._bounds.between_nodes, when,
-                f"{thin} is {1e3 * between.depth:.3g} mm inside of {soft}, {between.share:.0%} of the {of} of {soft} "
-                f"({1e3 * size:.3g} mm): it went between its {'links' if rod else 'surface nodes'}, where no contact is",
-                f"Say scene.contact_by_faces({thin!r}) if it is made of Box and Mesh; else take "
-                + ("links no longer than both are thick together." if rod else
-                   "elements there that are smaller than the shape is thick, or a thicker shape."),
-            )  # fmt: skip
-        creep = vitals.creep
-        if creep.share > 0.0:
-            a, b = creep.parts
-            pair = (min(a, b), max(a, b))
-            way = self._crept.get(pair, 0.0) + creep.share
-            self._crept[pair] = way
-            self.findings.judge(
-                "creep", self._of(creep), way, self._bounds.creep, when,
-                f"contacts of {self._names[a]} and {self._names[b]} that stick crept by up to "
-                f"{1e3 * way * sizes.of_pair(a, b)[0]:.3g} mm",
-                "Take a smaller tolerance, or another solver.",
-            )  # fmt: skip
+
+    def _why_deep(self, found: Depth, led: bool) -> tuple[str, str]:
+        """Why two parts are in each other, and what to do about it."""
+        a, b = found.parts
+        if led and self._same_body(a, b) and self._stepper.scene.bodies[self._stepper.scene.parts[a].body].gives_way:
+            return (
+                "all joints between them follow motions exactly, so no contact force can keep them apart",
+                "Change the motions, or drive with a stiffness or by a force, which give way.",
+            )
+        if led and self._same_body(a, b):
+            return (
+                "fingers of one gripper have no contact with each other",
+                "Give them something to grip, or close them less far.",
+            )
+        if led:
+            return (
+                "both are driven or fixed, so no contact force can keep them apart",
+                f"Shorten the motion, or {self._gently(self._of(found))} or by a force, which give way.",
+            )
+        why = "contact could not keep them apart"
+        if self._held_exactly(self._of(found)):
+            return why, "Shorten the motion of held nodes, hold them with a stiffness, which gives way, or take a smaller dt."
+        return why, "Take a smaller dt, shorten the motion that presses them, or make the thin one thicker."
+
+    def _between_nodes(self, between: Depth, when: When) -> None:
+        """Judge how deep a thin shape is between the nodes of a soft body or rod."""
+        if not between.share > self._bounds.between_nodes[0]:
+            return
+        sizes, (thin, soft) = self._stepper.vital_signs.sizes, (self._names[k] for k in between.parts)
+        rod = sizes.what[between.parts[1]] == "thickness"
+        of, size = ("radius", between.depth / between.share) if rod else ("elements", float(sizes.part[between.parts[1]]))
+        self.findings.judge(
+            "between_nodes", self._of(between), between.share, self._bounds.between_nodes, when,
+            f"{thin} is {1e3 * between.depth:.3g} mm inside of {soft}, {between.share:.0%} of the {of} of {soft} "
+            f"({1e3 * size:.3g} mm): it went between its {'links' if rod else 'surface nodes'}, where no contact is",
+            f"Say scene.contact_by_faces({thin!r}) if it is made of Box and Mesh; else take "
+            + ("links no longer than both are thick together." if rod else
+               "elements there that are smaller than the shape is thick, or a thicker shape."),
+        )  # fmt: skip
+
+    def _creep(self, creep: Depth, when: When) -> None:
+        """Judge how far contacts that stick have crept by now."""
+        if not creep.share > 0.0:
+            return
+        a, b = creep.parts
+        pair = (min(a, b), max(a, b))
+        way = self._crept.get(pair, 0.0) + creep.share
+        self._crept[pair] = way
+        self.findings.judge(
+            "creep", self._of(creep), way, self._bounds.creep, when,
+            f"contacts of {self._names[a]} and {self._names[b]} that stick crept by up to "
+            f"{1e3 * way * self._stepper.vital_signs.sizes.of_pair(a, b)[0]:.3g} mm",
+            "Take a smaller tolerance, or another solver.",
+        )  # fmt: skip
 
     def _elements(self, report: StepReport, when: When) -> None:
         for k, inverted in enumerate(report.vitals.inverted):

@@ -13,8 +13,8 @@
     `joint_limits` (joints at the ends of their ranges), their kernels in `point_rows_kernels`, `point_pairs_kernels`,
     `turning_kernels` (what turns together), `deforming_rows_kernels` and, shared, `rows_kernels`; `placed` says where
     parts are, `by_faces` which rigid ones are surfaces too, `whole_joints` what has no contact until a joint breaks.
-`stepper`, `newton`
-    `Stepper.step`: the step on one screen; its equations solved, not only linearised.
+`stepper`, `newton`, `following`
+    `Stepper.step`: the step on one screen; its equations solved, not only linearised; contacts that follow the bodies meanwhile.
 `push`
     Forces from outside the scene on points of its parts.
 `predict`

@@ -243,7 +243,7 @@ class Contacts:
         return [family.speeds(placed, rates) for family in self.families]
 
     def bend(self, rows: ContactRows, v_hat: np.ndarray) -> float:
-        """Acceleration, m/s^2, by which bodies that turn together leave the tangents of their ways where they touch."""
+        """Acceleration, m/s^2, by which bodies that turn together leave the tangents of their ways where they have contact."""
         return self._points.bend(rows.families[0], v_hat)
 
     def detect(self, state: State, placed: Placed, margins: Sequence[float | np.ndarray]) -> tuple[Found, ...]:

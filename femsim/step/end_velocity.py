@@ -52,8 +52,8 @@ from femsim.step.rebounds import Budget, rebound_speeds, without_gain
 from femsim.step.state import State
 from femsim.step.system import System
 
-#: Residual to which the contact law is solved for the velocities at the end, and that at which they count as found and a search
-#: ends that hardly gains any more.
+#: Residual of the contact law that the search for the velocities at the end aims at, and the one that is enough: there a search
+#: that hardly gains any more ends.
 _TOLERANCE, _ENOUGH = 1e-11, 1e-6
 
 # every step hands over the same kinds of arrays

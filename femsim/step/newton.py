@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,6 +16,7 @@ from contact.jacobian_kernels import gather, scatter
 from femsim.model.bodies.body import StepSettings
 from femsim.step import rows_kernels
 from femsim.step.contacts import ContactRows
+from femsim.step.following import PATIENCE, Follow, Following
 from femsim.step.residual_kernels import largest
 from femsim.step.state import State
 from femsim.step.system import System
@@ -47,30 +47,17 @@ _FLIGHT, _FLIGHT_LEAST = 0.1, 1e-5
 _FAR, _LED = 0.1, 10
 #: Linearisations before the last that the next one looks back on.
 _MEMORY = 8
-#: Linearisations in a row that may leave more than half of the least residual before them while contacts follow the bodies: after
-#: the last one contacts stay on the features that they are on; after STAYING more of them, where they are.
-PATIENCE, STAYING = 2, 10
 #: Nonlinear tolerances that a body may lack of its own forces: with 1 a string or a ball that a robot moves takes a third more
 #: contact problems.
 _OWN = 10.0
-#: Contacts that slip go on other rows as on these where they do so within this part of their slip; speeds along normals count so
-#: many times.
+#: Part of its slip by which a contact may go otherwise on the rows where an answer leads than on those of its problem, and how
+#: many times speeds along normals count in that.
 _SLIP, _SINK = 0.01, 10.0
-#: It pays where velocities change by less than this part from step to step: the first residual is about the square of that.
+#: To linearise ahead pays where velocities change by less than this part from step to step: the first residual is about the
+#: square of that.
 _STEADY = 0.5
 
 _creep_of = Fixed(rows_kernels.creep)
-
-
-class Follow(Protocol):
-    """Rows of the contacts of a step where a v_hat, (n,), leads; on the same features as others, where these are given.
-
-    Where v_hat is a guess, they are those of the start unless bodies turn.
-    """
-
-    def __call__(self, v_hat: np.ndarray, on: ContactRows | None = None, *, guess: bool = False) -> ContactRows:
-        """Return them."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -98,7 +85,7 @@ class Newton:
 
 @dataclass
 class Solved:
-    """What came of it.
+    """What came of solving the equations of a step.
 
     Attributes
     ----------
@@ -273,55 +260,98 @@ def solve_step(
         problem is then solved to the nonlinear tolerance or a part of it, and another one follows, even if its answer is enough
         after all.
     """
-    attempt, place = partial(_attempt, system, settings, solver, newton), None if ahead is None else ahead.place
-    begun_at = warm.v
-    if follow is None:
-        begun = rows
-    else:
-        begun = follow(begun_at, guess=True) if place is None else follow(place)
-    asked, followed, left = follow, patience > 0, patience or STAYING
-    if asked is not None and not followed:
-        follow = partial(asked, on=begun)
+    guess, place = warm.v, None if ahead is None else ahead.place
+    following = Following(follow, patience)
     loose = again and (system.lags or system.is_pile) and newton.max_solves > 1
     part = (_LOOSE_PILE if system.is_pile else _LOOSE) if loose else 0.0
-    last = attempt(begun, warm, follow, place, part * (newton.tolerance or 0.0))
-    residuals, iterations, effort = [last.residual], last.solution.iterations, _effort(solver, last.solution)
-    loose &= newton.tolerance is not None and last.holds(newton.tolerance)  # to be sharpened
-    needed = newton.tolerance is not None and _needed_more(system, newton, rows, ahead, last)
-    places, led_to = [system.at_rest if place is None else place], [last]
-    lagged = place is None  # then A is that of the start, which lacks second derivatives
+    search = _Search(system, settings, solver, newton, following)
+    first = search.begin(following.begin(rows, guess, place), warm, place, part * (newton.tolerance or 0.0))
+    loose &= newton.tolerance is not None and first.holds(newton.tolerance)  # to be sharpened
+    needed = newton.tolerance is not None and _needed_more(system, newton, rows, ahead, first)
     enough = _enough(system, rows, newton)
     refined = False  # beyond the tolerance, once: what the residual of all bodies hides
     while newton.tolerance is not None:
-        goes_on = _goes_on(last, newton, enough, len(residuals)) or (loose and len(residuals) == 1)
-        if not goes_on and (refined or len(residuals) >= newton.max_solves or not last.hides(newton)):
+        goes_on = _goes_on(search.last, newton, enough, search.solves) or (loose and search.solves == 1)
+        if not goes_on and (refined or search.solves >= newton.max_solves or not search.last.hides(newton)):
             break
         refined = refined or not goes_on
-        place = _next_place(system, settings, newton, places, led_to)
-        lagged = system.lags and not lagged and last.residual <= _LAGGED * newton.tolerance
-        system.linearise(settings, place, lagged=lagged, positive=last.residual > _FAR and len(residuals) <= _LED)
-        there = last.led if follow is None or place is last.solution.v else follow(place)
-        warm = _from(last.solution)
-        last = attempt(there, warm, follow, place)
-        if lagged and not last.solution.converged:
+        search.go_on()
+    last, solution = search.last, search.answer()
+    system.lead(solution.v)
+    goes_on = needed and _steady(system, guess, solution.v)
+    return Solved(
+        last.problem, solution, tuple(search.residuals), last.rows, following.followed, goes_on, search.solves > 1 + loose
+    )
+
+
+class _Search:
+    """The linearisations of a step, each about the place where those before it led.
+
+    Attributes
+    ----------
+    last : _Iterate
+        The last one.
+    residuals : list of float
+        Nonlinear residual of each.
+    """
+
+    last: _Iterate
+
+    def __init__(self, system: System, settings: StepSettings, solver: Solver, newton: Newton, following: Following) -> None:
+        self._system, self._settings, self._solver, self._newton, self._following = system, settings, solver, newton, following
+        self.residuals: list[float] = []
+        self._iterations, self._effort = 0, 0.0
+        #: the last places, and what they led to
+        self._places: list[np.ndarray] = []
+        self._led_to: list[_Iterate] = []
+        #: whether A lacks the second derivatives of where it is asked for
+        self._lagged = False
+
+    @property
+    def solves(self) -> int:
+        """Contact problems solved."""
+        return len(self.residuals)
+
+    def begin(self, rows: ContactRows, warm: WarmStart, place: np.ndarray | None, enough: float) -> _Iterate:
+        """Solve on the first linearisation, that about a place or, where it is None, about the start."""
+        last = self._attempt(rows, warm, place, enough)
+        self._lagged = place is None  # then A is that of the start
+        self._note(self._system.at_rest if place is None else place, last)
+        return last
+
+    def go_on(self) -> None:
+        """Linearise about where the last ones led, and solve there."""
+        system, settings, newton, last = self._system, self._settings, self._newton, self.last
+        place = _next_place(system, settings, newton, self._places, self._led_to)
+        lagged = system.lags and not self._lagged and last.residual <= _LAGGED * (newton.tolerance or 0.0)
+        system.linearise(settings, place, lagged=lagged, positive=last.residual > _FAR and self.solves <= _LED)
+        there, warm = self._following.rows(last.led, last.solution.v, place), _from(last.solution)
+        new = self._attempt(there, warm, place)
+        if lagged and not new.solution.converged:
             lagged = False
             _lacking(system, settings, newton, place, np.zeros(system.n))
             system.linearise(settings, place)
-            last = attempt(there, warm, follow, place)
-        places, led_to = [*places[-_MEMORY:], place], [*led_to[-_MEMORY:], last]
-        if follow is not None and asked is not None:
-            left = left - 1 if last.residual > 0.5 * min(residuals) else patience if followed else STAYING
-            if left == 0:
-                follow = partial(asked, on=last.led) if followed else None
-                followed, left = False, STAYING
-        residuals.append(last.residual)
-        iterations += last.solution.iterations
-        effort += _effort(solver, last.solution)
-    details = {**last.solution.details, "effort": effort / len(residuals)}
-    system.lead(last.solution.v)
-    solution = _judged(last, last.solution.told(iterations=iterations, details=details), len(residuals), newton)
-    goes_on = needed and _steady(system, begun_at, solution.v)
-    return Solved(last.problem, solution, tuple(residuals), last.rows, followed, goes_on, len(residuals) > 1 + loose)
+            new = self._attempt(there, warm, place)
+        self._lagged = lagged
+        self._following.judge(new.led, new.residual, min(self.residuals))
+        self._note(place, new)
+
+    def answer(self) -> Solution:
+        """Return the last answer, with the iterations of all; not converged where the equations do not hold."""
+        details = {**self.last.solution.details, "effort": self._effort / self.solves}
+        told = self.last.solution.told(iterations=self._iterations, details=details)
+        return _judged(self.last, told, self.solves, self._newton)
+
+    def _attempt(self, rows: ContactRows, warm: WarmStart, place: np.ndarray | None, enough: float = 0.0) -> _Iterate:
+        return _attempt(self._system, self._settings, self._solver, self._newton, rows, warm, self._following.now, place, enough)
+
+    def _note(self, place: np.ndarray, last: _Iterate) -> None:
+        """Count a linearisation, and remember where it was and what it led to."""
+        self.last = last
+        self._places, self._led_to = [*self._places[-_MEMORY:], place], [*self._led_to[-_MEMORY:], last]
+        self.residuals.append(last.residual)
+        self._iterations += last.solution.iterations
+        self._effort += _effort(self._solver, last.solution)
 
 
 @dataclass
@@ -365,19 +395,9 @@ def _creep(rows: ContactRows, led: ContactRows, found: Solution) -> float:
         return 0.0
     one, other = rows.J, led.J
     return _creep_of(
-        one.indptr,
-        one.indices,
-        one.data,
-        rows.phi,
-        other.indptr,
-        other.indices,
-        other.data,
-        led.phi,
-        found.v,
-        found.lam,
-        _SINK,
-        _SLIP,
-    )
+        one.indptr, one.indices, one.data, rows.phi, other.indptr, other.indices, other.data, led.phi, found.v, found.lam,
+        _SINK, _SLIP,
+    )  # fmt: skip
 
 
 def _needed_more(system: System, newton: Newton, rows: ContactRows, ahead: Ahead | None, first: _Iterate) -> bool:
@@ -514,8 +534,9 @@ def _next_place(
 ) -> np.ndarray:
     """Velocity to linearise about, at which the residual was asked last.
 
-    That is the last solution, or where the last few places and the solutions that they led to meet by Anderson's extrapolation,
-    if the residual is lower there: the tangents of some forces are not exact, and Newton's method alone then converges slowly.
+    That is the last solution, or where by Anderson's extrapolation the last few places and the solutions that they led to
+    coincide, if the residual is lower there: the tangents of some forces are not exact, and Newton's method alone then converges
+    slowly.
     """
     last = led_to[-1]
     if len(places) > 1:

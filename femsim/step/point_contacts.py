@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -24,6 +25,61 @@ from femsim.step.whole_joints import WholeJoints
 
 #: Half the turn of a step, rad, from which on what a driven base carries is led no further off its tangent: nothing sticks there.
 _MOST_CARRIED = 0.5
+
+
+class _Points(NamedTuple):
+    """The points and shapes of all parts, in the order of the parts.
+
+    Attributes
+    ----------
+    shapes : list of PlacedShape
+        Shapes of rigid parts and obstacles.
+    first : list of int
+        First point of each.
+    own : list of (slice, ndarray or None)
+        Where the points of each part stand among all, and for rigid parts and obstacles where they are in its own frame, m.
+    part, row : ndarray, (p,)
+        Part of each point, and the first row of v that moves it, -1 where it moves with a rigid part or not at all.
+    radius : ndarray, (p,), m
+        Radius of each.
+    """
+
+    shapes: list[PlacedShape]
+    first: list[int]
+    own: list[tuple[slice, np.ndarray | None]]
+    part: np.ndarray
+    row: np.ndarray
+    radius: np.ndarray
+
+
+def _points_of(system: System, parts: Sequence[Part]) -> _Points:
+    """Gather the points and shapes of all parts: nodes of those that deform, features of the shapes of the others."""
+    shapes: list[PlacedShape] = []
+    first: list[int] = []
+    own: list[tuple[slice, np.ndarray | None]] = []
+    rows, radii = [], [np.zeros(0)]
+    count = 0
+    for k, part in enumerate(parts):
+        start = count
+        if len(part.nodes):
+            body, local = system.bodies[part.body], None
+            count += len(part.nodes)
+            rows.append(system.v_slices[part.body].start + body.contact_rows(part.nodes))
+            radii.append(np.full(len(part.nodes), body.contact_radius))
+        else:
+            features: list[np.ndarray] = [np.zeros((0, 3))]
+            for shape, rotation, translation in part.shapes:
+                shapes.append(PlacedShape(shape, k, rotation, translation, k))
+                first.append(count)
+                points, radius = shape.features()  # also of obstacles: what lies on one may overhang it on all sides
+                features.append(points @ rotation.T + translation)
+                radii.append(radius)
+                count += len(points)
+            local = np.concatenate(features)
+            rows.append(np.full(count - start, -1))
+        own.append((slice(start, count), local))
+    part_of = np.repeat(np.arange(len(parts), dtype=np.int64), [where.stop - where.start for where, _ in own])
+    return _Points(shapes, first, own, part_of, np.concatenate(rows).astype(np.int64), np.concatenate(radii))
 
 
 class PointFamily:
@@ -57,54 +113,34 @@ class PointFamily:
             Fixed, (pair_kernels.find_again, pair_kernels.fill_pairs, pair_kernels.fill_sides)
         )
         self._fill_near, self._keep_within = Fixed(pair_kernels.fill_near), Fixed(pair_kernels.keep_within)
-        shapes: list[PlacedShape] = []
-        part_of, rows, columns, radii, point_surface, firsts = [], [], [], [], [], []
-        #: where the points of each part stand among all, and for rigid parts and obstacles where they are in its own frame
-        self._own: list[tuple[slice, np.ndarray | None]] = []
-        count = 0
-        for k, part in enumerate(parts):
-            if len(part.nodes):
-                body = system.bodies[part.body]
-                new, local = len(part.nodes), None
-                rows.append(system.v_slices[part.body].start + body.contact_rows(part.nodes))
-                radii.append(np.full(new, body.contact_radius))
-            else:
-                features: list[np.ndarray] = [np.zeros((0, 3))]
-                for shape, rotation, translation in part.shapes:
-                    shapes.append(PlacedShape(shape, k, rotation, translation, k))
-                    firsts.append(count + sum(len(p) for p in features))
-                    own, radius = shape.features()  # also of obstacles: what lies on one may overhang it on all sides
-                    features.append(own @ rotation.T + translation)
-                    radii.append(radius)
-                local = np.concatenate(features)
-                new = len(local)
-                rows.append(np.full(new, -1))
-            self._own.append((slice(count, count + new), local))
-            part_of.append(np.full(new, k))
-            columns.append(np.full(new, 6 if part.turns else 3))
-            point_surface.append(np.full(new, k))
-            count += new
-        self.point_part = np.concatenate(part_of).astype(np.int64)
-        self._sort_points(count)
-        self._row = np.concatenate(rows).astype(np.int64)
-        self._columns = np.concatenate(columns).astype(np.int64)
+        points = _points_of(system, parts)
+        shapes, self._own, self.point_part, self._row = points.shapes, points.own, points.part, points.row
         self.shape_part = np.array([s.body for s in shapes], dtype=np.int64)
+        self._sort_points(len(points.part))
+        self._columns = np.array([6 if part.turns else 3 for part in parts], dtype=np.int64)[points.part]
         moved = np.where(places.row >= 0, kernels.MOST_COLUMNS + np.diff(places.joint_start), 0)
         of_points = np.where(self._row >= 0, self._columns, moved[self.point_part])
         #: entries of J that a contact has at most, on both sides
         self._most_entries = 3 * int(of_points.max(initial=0) + moved[self.shape_part].max(initial=0))
         self._detector = Detector(
-            shapes,
-            self.point_part,
-            np.concatenate(radii or [np.zeros(0)]),
-            np.concatenate(point_surface).astype(np.int64),
-            rules.pairs,
-            most_per_pair=rules.most_per_pair,
-            **first_points([placed.shape for placed in shapes], firsts),
-        )
+            shapes, points.part, points.radius, points.part, rules.pairs,
+            most_per_pair=rules.most_per_pair, **first_points([placed.shape for placed in shapes], points.first),
+        )  # fmt: skip
         self._no_rows = no_rows(2 if rules.anisotropic else 1)
         #: where bounds were asked for at prescribed velocities, at which, and what they are: the same in all of a step
         self._given: tuple[Placed, np.ndarray, float | np.ndarray] = (places.still, np.zeros(0), 0.0)
+        self._first = np.array([where.start for where, _ in self._own])
+        self._leave_out(len(points.part))
+        self._find_links()
+        #: rows of the points of parts that deform, and how far the shapes of rigid parts reach from their centres of mass (m)
+        deforming = {part.body for part in parts if part.body >= 0 and not system.bodies[part.body].rigid}
+        nodes = [(g.start, g.stop, g.stride) for g in (system.groups[body] for body in sorted(deforming))]
+        self._nodes = np.array(nodes, dtype=np.int64).reshape(-1, 3)
+        self._reach = np.array([max((norm(t) + s.bounding_radius for s, _, t in part.shapes), default=0.0) for part in parts])
+
+    def _leave_out(self, count: int) -> None:
+        """Note what has no contact: some of the ``count`` points with a part, and pairs until a joint breaks."""
+        rules = self._rules
         #: first and last point, half-open, and the part that they have no contact with
         self._without = [
             (self._own[rule.part][0].start + rule.first, self._own[rule.part][0].start + rule.last, rule.other)
@@ -115,19 +151,18 @@ class PointFamily:
             node[where] = part.nodes
         #: what waits for a joint to break
         self.whole_joints = WholeJoints(rules.until_broken, self.point_part, node)
-        self._first = np.array([where.start for where, _ in self._own])
-        #: pairs of links of one robot, None without any; rows of v that move both alike, and the row that moves each such link
-        owner = np.array([part.body for part in parts])
-        within = rules.pairs & (owner[:, None] == owner) & (owner >= 0)
+
+    def _find_links(self) -> None:
+        """Note which parts are links of one robot that may have contact with each other, and which rows of v move them."""
+        row = self._places.row
+        owner = np.array([part.body for part in self._parts])
+        within = self._rules.pairs & (owner[:, None] == owner) & (owner >= 0)
         links = within.any(axis=0)
+        #: pairs of such links, None without any
         self._within = within if links.any() else None
-        self._carrying = (np.unique(places.row[links])[:, None] + np.arange(6)).ravel()
-        self._carried = np.where(links, places.row, -1)
-        #: rows of the points of parts that deform, and how far the shapes of rigid parts reach from their centres of mass (m)
-        deforming = {part.body for part in parts if part.body >= 0 and not system.bodies[part.body].rigid}
-        nodes = [(g.start, g.stop, g.stride) for g in (system.groups[body] for body in sorted(deforming))]
-        self._nodes = np.array(nodes, dtype=np.int64).reshape(-1, 3)
-        self._reach = np.array([max((norm(t) + s.bounding_radius for s, _, t in part.shapes), default=0.0) for part in parts])
+        #: rows of v that move both of a pair alike, and the row that moves each such link
+        self._carrying = (np.unique(row[links])[:, None] + np.arange(6)).ravel()
+        self._carried = np.where(links, row, -1)
 
     def _sort_points(self, count: int) -> None:
         """Note where all points are while nothing moves, the parts that deform and move theirs, and the points of rigid ones."""
@@ -212,7 +247,7 @@ class PointFamily:
         return self._fastest(v, self._nodes, *self._places.rigid(placed), placed.translation, self._reach)
 
     def bend(self, rows: FamilyRows, v: np.ndarray) -> float:
-        """Acceleration, m/s^2, by which bodies that turn together leave the tangents of their ways where they touch."""
+        """Acceleration, m/s^2, by which bodies that turn together leave the tangents of their ways where they have contact."""
         c: PointContacts = rows.found.contacts
         parts = self._places.rigid(rows.found.placed)
         return self._bend(rows.keep, c.point, c.shape, c.position, self.point_part, self._row, self.shape_part, v, parts)

@@ -55,7 +55,7 @@ def rebound_speeds(
 
 @dataclass
 class Budget:
-    """Energy that a step may give back to bodies which meet, by groups of contacts that move one another.
+    """Energy that a step may give back to bodies in contact, by groups of contacts that move one another.
 
     Where a body turns far in a step, or several contacts stick and part at once, Newton's law would give more. Kinetic energy
     changes by the work of all forces in the step, less what the integrator takes, (theta - 1/2) (v1* - v0) . M (v1* - v0), and by
@@ -146,6 +146,8 @@ def without_gain(
     ends: Callable[[np.ndarray], EndT], gained: Callable[[EndT], np.ndarray], group: np.ndarray, rebound: np.ndarray
 ) -> EndT:
     """End a step with such a part of the rebounds, (k,), m/s, of each group of contacts that no group has energy from nothing.
+
+    The part of each group is found by false position, in which an end that stays counts half, as by the Illinois rule.
 
     Parameters
     ----------

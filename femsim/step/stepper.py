@@ -24,10 +24,11 @@ from femsim.step import soft_pairs
 from femsim.step.contact_family import Rates
 from femsim.step.contacts import ContactRows, Contacts, within
 from femsim.step.end_velocity import EndVelocity, drive_work, end_velocity, weakened
+from femsim.step.following import PATIENCE, Follow
 from femsim.step.free_flight import keep_momentum
 from femsim.step.joint_velocity import jointed_mobility
 from femsim.step.measure import measure
-from femsim.step.newton import PATIENCE, Follow, Newton, Solved, linearise_ahead, solve_step
+from femsim.step.newton import Newton, Solved, linearise_ahead, solve_step
 from femsim.step.placed import Placed
 from femsim.step.predict import predicted, remembered
 from femsim.step.prescribed import Prescribed, held_points, prescribed, prescribed_rows
@@ -50,16 +51,16 @@ _MOST_WEAKENINGS = 3
 SUNK = 0.02
 #: Part of the energy of the bodies that a solved step may make from nothing before halves of it are tried.
 GAINED = 0.01
-#: Part of the contact margin by which what counts as closed may be open, and by which bodies may move before contacts follow.
+#: Parts of the contact margin: the gap up to which a contact counts as closed, and the way up to which contacts do not follow.
 _CLOSED, _HARDLY = 1e-2, 0.1
-#: Bodies that are slower than so many times what counts as still have no energy to speak of; nor have lifts of this part of the
+#: The least energy that counts is that of bodies at so many times the speed that counts as still, or lifted by this part of the
 #: contact margin.
 _HARDLY_MOVES, _LIFTED = 100.0, 1e-3
-#: Part of the contact margin by which what counts as still may move in a step.
+#: What moves by no more than this part of the contact margin in a step counts as still.
 STILL = 1e-6
-#: Nonlinear tolerances times the contact margin by which contacts may creep in a second if a step is not linearised again, 1/s.
+#: Contacts may creep so fast, in nonlinear tolerances times contact margins a second, before a step is linearised again, 1/s.
 CREEP = 100.0
-#: A contact that presses slips, for the frames and for sensors, where it goes a larger part of the contact margin a second, 1/s.
+#: In frames and sensors a contact that presses slips where it goes more contact margins a second than this, 1/s.
 SLOW = 1e-3
 STAGES = ("assemble", "detect", "solve", "measure", "record")
 
@@ -233,7 +234,7 @@ class Stepper:
     def _end(self, rows: ContactRows, solved: Solved, given: Prescribed) -> _Ended:
         """Where a solved step leads, and the velocities that it ends with.
 
-        Solved again with less friction, as long as friction did work on bodies.
+        As long as friction did work on bodies, the step is solved again with less of it.
         """
         friction = self._friction(rows)
         for again in range(1 + _MOST_WEAKENINGS):
@@ -298,7 +299,7 @@ class Stepper:
     def _follow(self, rows: ContactRows, v_prescribed: np.ndarray) -> Follow | None:
         """Rows of contacts at the middle of the step, by its v_hat; those of the start where hardly anything moves.
 
-        By the theta rule they follow bodies that turn together: with levers of the start what turns with a part would creep.
+        By the theta rule they follow only bodies that turn together: with levers of the start what turns with a part creeps.
         """
         if self.newton.tolerance is None or not len(rows.phi):
             return None

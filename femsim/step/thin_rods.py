@@ -73,15 +73,15 @@ def thin_on_rods(system: System, parts: Sequence[Part], pairs: np.ndarray, rules
 
 def _open(rules: ContactRules, n_links: int, rod: int, other: int) -> np.ndarray:
     """Between which neighbours of the links of a rod there is contact with a part; joints count as whole for ever."""
-    touches = np.ones(n_links, dtype=np.bool_)
+    able = np.ones(n_links, dtype=np.bool_)
     for rule in rules.no_contact:
         if (rule.part, rule.other) == (rod, other):
-            touches[rule.first : rule.last] = False
+            able[rule.first : rule.last] = False
     for joined in rules.until_broken:
         if set(joined.parts) == {rod, other}:
             nodes = joined.nodes[joined.parts.index(rod)]
-            touches[slice(None) if nodes is None else nodes] = False
-    return np.asarray(touches[1:] & touches[:-1])
+            able[slice(None) if nodes is None else nodes] = False
+    return np.asarray(able[1:] & able[:-1])
 
 
 class ThinOnRods:

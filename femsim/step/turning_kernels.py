@@ -39,7 +39,7 @@ def bend(
     """Largest acceleration (m/s^2) by turns of one side of a contact against the other, where both turn together at v (n,).
 
     Contacts are those ``keep`` (kept,) of ``number`` (point), ``shape`` and ``position`` (m). Rigid parts that turn otherwise
-    count by what they have in common; what deforms counts as if it turned with the part that it touches.
+    count by what they have in common; what deforms counts as if it turned with the part that it has contact with.
     """
     worst = 0.0
     for i in range(keep.shape[0]):

@@ -478,18 +478,12 @@ def element_matrices(
     for i in range(data.shape[0]):
         data[i] = 0.0
     for e in range(m):
-        for a in range(k):
-            for c in range(3):
-                push[a, c] = 0.0
-            for b in range(a, k):
-                for i in range(3):
-                    for j in range(3):
-                        K[a, b, i, j] = 0.0
+        K[:] = 0.0
+        push[:] = 0.0
         volume = 0.0
         rest = lame_lambda[e] - point_lambda[e]
         for p in range(points):
-            w = weight[e, p]
-            volume += w
+            volume += weight[e, p]
             s, U, V = _vector(stretches, e, p), _matrix(left, e, p), _matrix(right, e, p)
             g, h = stretch_derivatives(law, constants, point_lambda[e], lame_mu[e], excess[e], s)
             far = _far_from_rest(law, s)
@@ -501,38 +495,52 @@ def element_matrices(
             point_tangent(g, h, s, U, V, 2.0 * lame_mu[e] * branch, own_kind, far, work, C)
             if own_kind == EXACT and len(stress) > 0:
                 _add_pull(stress, e, p, share, g, s, V, C)
-            for a in range(k):
-                for i in range(3):  # half = w (I (x) grad_a)^T C
-                    for c in range(9):
-                        half[i, c] = w * (
-                            gradient[e, p, a, 0] * C[3 * i, c]
-                            + gradient[e, p, a, 1] * C[3 * i + 1, c]
-                            + gradient[e, p, a, 2] * C[3 * i + 2, c]
-                        )
-                for b in range(a, k):
-                    b0 = gradient[e, p, b, 0]
-                    b1 = gradient[e, p, b, 1]
-                    b2 = gradient[e, p, b, 2]
-                    for i in range(3):
-                        for j in range(3):
-                            K[a, b, i, j] += half[i, 3 * j] * b0 + half[i, 3 * j + 1] * b1 + half[i, 3 * j + 2] * b2
+            _add_point(weight[e, p], gradient[e, p], C, half, K)
             if rest != 0.0:
-                T = times_transposed(scaled_columns(U, dilatation(law, s)[1]), V)  # derivative of d by F
-                for i in range(3):
-                    for j in range(3):
-                        for a in range(k):
-                            push[a, i] += w * T[3 * i + j] * gradient[e, p, a, j]
+                D = times_transposed(scaled_columns(U, dilatation(law, s)[1]), V)
+                _add_push(weight[e, p], gradient[e, p], D, push)
         if rest != 0.0:
-            scale = rest / volume
-            for a in range(k):
-                for b in range(a, k):
-                    for i in range(3):
-                        for j in range(3):
-                            K[a, b, i, j] += scale * push[a, i] * push[b, j]
+            _add_dyads(rest / volume, push, K)
         _add_element(stiffness_factor, K, elements, e, place, stride, data)
     for n in range(mass.shape[0]):
         for i in range(3):
             data[diagonal_place[n] + i * stride[n] + i] += mass_factor * mass[n]
+
+
+@njit(cache=True, inner=True, _nrt=False)
+def _add_point(weight: float, gradient: np.ndarray, C: np.ndarray, half: np.ndarray, K: np.ndarray) -> None:
+    """Add weight (I (x) grad_a)^T C (I (x) grad_b) of a point to the blocks K (k, k, 3, 3), a <= b; half (3, 9) is scratch."""
+    k = len(gradient)
+    for a in range(k):
+        a0, a1, a2 = gradient[a, 0], gradient[a, 1], gradient[a, 2]
+        for i in range(3):
+            for c in range(9):
+                half[i, c] = weight * (a0 * C[3 * i, c] + a1 * C[3 * i + 1, c] + a2 * C[3 * i + 2, c])
+        for b in range(a, k):
+            b0, b1, b2 = gradient[b, 0], gradient[b, 1], gradient[b, 2]
+            for i in range(3):
+                for j in range(3):
+                    K[a, b, i, j] += half[i, 3 * j] * b0 + half[i, 3 * j + 1] * b1 + half[i, 3 * j + 2] * b2
+
+
+@njit(cache=True, inner=True, _nrt=False)
+def _add_push(weight: float, gradient: np.ndarray, D: Matrix, push: np.ndarray) -> None:
+    """Add w D grad_a of a point to push (k, 3); D is the derivative of its dilatation by F, w its weight."""
+    for i in range(3):
+        for j in range(3):
+            for a in range(len(gradient)):
+                push[a, i] += weight * D[3 * i + j] * gradient[a, j]
+
+
+@njit(cache=True, inner=True, _nrt=False)
+def _add_dyads(factor: float, push: np.ndarray, K: np.ndarray) -> None:
+    """Add factor push_a push_b^T to the blocks K (k, k, 3, 3), a <= b."""
+    k = len(push)
+    for a in range(k):
+        for b in range(a, k):
+            for i in range(3):
+                for j in range(3):
+                    K[a, b, i, j] += factor * push[a, i] * push[b, j]
 
 
 @njit(cache=True, inner=True)

@@ -124,13 +124,7 @@ class _Placed:
 def _compare(run: RunSeries, logs: Sequence[Log]) -> Comparison:
     card, channels = logs[0].card, logs[0].channels
     warnings = [*run.warnings, *(f"{log.source}: {text}" for log in logs for text in log.warnings)]
-    raw = run.values(logs[0])
-    if not np.isfinite(raw).all():
-        row, column = np.argwhere(~np.isfinite(raw))[0]
-        raise InputError(
-            f"the run {run.name} has readings that are not finite, first {channels[column].name} at {run.time[row]:.4g} s; see "
-            "its status. A gap beyond `reach` of its sensor is infinite: raise that."
-        )
+    raw = _finite_values(run, logs[0])
     single = channels[0].alone
     if logs[0].sensor is None:
         logs = [_marker_values(log, raw[0], warnings) for log in logs]
@@ -142,19 +136,7 @@ def _compare(run: RunSeries, logs: Sequence[Log]) -> Comparison:
     cutoff = _cutoff(card, rate, rates)
     simulated = _filtered(raw, run_rate, cutoff, card)
     placed = [_place(run, simulated, run_rate, log, cutoff) for log in logs]
-    doubts = [
-        f"{p.log.source}: run and log share only {100 * p.explained:.0f} % of their variation, so the lag found is uncertain; "
-        "give time.offset in the card"
-        for p in placed
-        if p.explained < 0.5
-    ]
-    doubts += [
-        f"{p.log.source}: starts that lie {p.uncertain:.3g} s apart fit the run alike, so the lag found is uncertain; give "
-        "time.offset in the card"
-        for p in placed
-        if p.explained >= 0.5 and p.uncertain > _UNCERTAIN * min(float(p.time[-1]), float(run.time[-1] - run.time[0]))
-    ]
-    doubts += [f"{p.log.source}: {p.better}" for p in placed if p.better]
+    doubts = _clock_doubts(run, placed)
     if card.marker_values != "position":
         doubts += [text for p in placed if (text := _moved_by_then(run, raw, p))]
     if (logs[0].sensor is not None or single) and card.tare is not None and card.tare.run:
@@ -167,13 +149,7 @@ def _compare(run: RunSeries, logs: Sequence[Log]) -> Comparison:
     if good.sum() < LEAST_SAMPLES:
         raise InputError(f"the logs have {int(good.sum())} common samples on the grid; at least {LEAST_SAMPLES} are needed.")
     axes = {c.name: agreement(on_grid[good, k], measured[good, k]) for k, c in enumerate(channels)}
-    unlike = _unit_hints(channels, axes)
-    constant = _offset_hints(run, channels, on_grid[good] - measured[good]) if logs[0].sensor is not None and not unlike else []
-    doubts += [*unlike.values(), *constant]
-    if not constant:
-        own = [(k, c) for k, c in enumerate(channels) if c.kind != "position" or c.alone]
-        hints = [constant_hint(c, on_grid[good, k], measured[good, k], axes[c.name]) for k, c in own if c.name not in unlike]
-        doubts += [text for text in hints if text]
+    doubts += _value_doubts(run, logs[0], on_grid[good], measured[good], axes)
     groups = {g: [k for k, c in enumerate(channels) if c.group == g] for g in dict.fromkeys(c.group for c in channels)}
     return Comparison(
         run=run.name,
@@ -190,6 +166,50 @@ def _compare(run: RunSeries, logs: Sequence[Log]) -> Comparison:
         warnings=tuple(dict.fromkeys([*warnings, *doubts])),
         doubts=tuple(dict.fromkeys(doubts)),
     )
+
+
+def _finite_values(run: RunSeries, log: Log) -> np.ndarray:
+    """Return what the run reads for the channels of a log, (n, k), all of it numbers."""
+    values = run.values(log)
+    if not np.isfinite(values).all():
+        row, column = np.argwhere(~np.isfinite(values))[0]
+        raise InputError(
+            f"the run {run.name} has readings that are not finite, first {log.channels[column].name} at {run.time[row]:.4g} s; "
+            "see its status. A gap beyond `reach` of its sensor is infinite: raise that."
+        )
+    return values
+
+
+def _clock_doubts(run: RunSeries, placed: Sequence[_Placed]) -> list[str]:
+    """Say of which logs the place on the clock of the run is uncertain."""
+    lasts = float(run.time[-1] - run.time[0])
+    doubts = [
+        f"{p.log.source}: run and log share only {100 * p.explained:.0f} % of their variation, so the lag found is uncertain; "
+        "give time.offset in the card"
+        for p in placed
+        if p.explained < 0.5
+    ]
+    doubts += [
+        f"{p.log.source}: starts that lie {p.uncertain:.3g} s apart fit the run alike, so the lag found is uncertain; give "
+        "time.offset in the card"
+        for p in placed
+        if p.explained >= 0.5 and p.uncertain > _UNCERTAIN * min(float(p.time[-1]), lasts)
+    ]
+    return doubts + [f"{p.log.source}: {p.better}" for p in placed if p.better]
+
+
+def _value_doubts(
+    run: RunSeries, log: Log, simulated: np.ndarray, measured: np.ndarray, axes: Mapping[str, Agreement]
+) -> list[str]:
+    """Say where wrong units or signs, or a constant part, explain how run and logs differ, (n, k) each without gaps."""
+    unlike = _unit_hints(log.channels, axes)
+    constant = _offset_hints(run, log.channels, simulated - measured) if log.sensor is not None and not unlike else []
+    doubts = [*unlike.values(), *constant]
+    if not constant:
+        own = [(k, c) for k, c in enumerate(log.channels) if c.name not in unlike and (c.kind != "position" or c.alone)]
+        hints = [constant_hint(c, simulated[:, k], measured[:, k], axes[c.name]) for k, c in own]
+        doubts += [text for text in hints if text]
+    return doubts
 
 
 def _marker_values(log: Log, start: np.ndarray, warnings: list[str]) -> Log:
