@@ -5,8 +5,11 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from contact.compiled import njit
+
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
 
 
 class BroadPhase:
@@ -41,3 +44,12 @@ class BroadPhase:
         self.run_body: IntArray = np.ascontiguousarray(point_body[starts], dtype=np.int64)
         self.pairs: IntArray = np.zeros((n_shapes * len(starts), 2), dtype=np.int64)
         self.box: FloatArray = np.empty((len(starts), 2, 3))
+
+
+@njit(cache=True, _nrt=False)
+def any_able(pairs: IntArray, count: int, able: BoolArray) -> bool:
+    """Whether any of the first ``count`` pairs (n, 2) of a shape and a run of points is one of those that are able, (s, runs)."""
+    for k in range(count):
+        if able[pairs[k, 0], pairs[k, 1]]:
+            return True
+    return False

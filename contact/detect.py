@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from contact.broad_phase import BroadPhase
+from contact.broad_phase import BroadPhase, any_able
 from contact.compiled import Fixed
 from contact.crease_kernels import creases_on_cylinders, crossing_creases
 from contact.creases import CreaseTable
-from contact.detect_kernels import TURNED, VERTEX, any_able, place_shapes, search
+from contact.detect_kernels import TURNED, VERTEX, place_shapes, search
 from contact.edge_kernels import EDGE_PAIRS, crossing_edges
 from contact.errors import ContactError
 from contact.face_kernels import Faces, contacts_of_faces
@@ -30,7 +30,7 @@ from contact.facing_kernels import faced_corners
 from contact.metrics import any_of
 from contact.placed_kernels import Output, Shapes
 from contact.rim_kernels import rolling_contacts
-from contact.shape_points import ShapePoints, whole_numbers
+from contact.shape_points import ShapePoints, bodies_in_contact, radii, whole_numbers
 from contact.shapes import Box, Capsule, Mesh, PlacedShape, Revolved, ShapeTable, Thread
 from contact.thinning_kernels import thinned
 
@@ -190,7 +190,7 @@ class Detector:
         most_per_pair: int = MOST_PER_PAIR,
     ) -> None:
         self.shapes = tuple(shapes)
-        self._may_contact = matrix = _square(may_contact)
+        self._may_contact = matrix = bodies_in_contact(may_contact)
         self._mutual, self._n_bodies = bool((matrix == matrix.T).all()), len(matrix)
         self._take_bodies(point_body, point_radius, point_surface)
         given = ShapePoints(self.point_body, self.point_radius, self.shapes, self.shape_body)
@@ -218,7 +218,7 @@ class Detector:
         self.point_body = whole_numbers("point_body", point_body, None, self._n_bodies)
         n_points = len(self.point_body)
         self.point_surface = whole_numbers("point_surface", point_surface, n_points, None)
-        self.point_radius = _lengths(point_radius, n_points)
+        self.point_radius = radii(point_radius, n_points)
         self.shape_body = whole_numbers("body of shapes", [s.body for s in self.shapes], None, self._n_bodies)
         self.shape_surface = whole_numbers("surface of shapes", [s.surface for s in self.shapes], None, None)
         self._last_surface = max(self.point_surface.max(initial=-1), self.shape_surface.max(initial=-1))
@@ -580,29 +580,6 @@ class Detector:
             )
         picked: FloatArray = values[self.point_surface[contacts.point], self.shape_surface[contacts.shape]]
         return picked
-
-
-def _square(may_contact: npt.ArrayLike) -> BoolArray:
-    """Return which bodies may have contact (nb, nb); none with itself."""
-    matrix = np.array(may_contact)
-    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or matrix.dtype != np.bool_:
-        raise ContactError(
-            f"Detector: may_contact has shape {matrix.shape} and type {matrix.dtype}; give a square matrix "
-            "of bool, one row a body."
-        )
-    np.fill_diagonal(matrix, False)
-    return matrix
-
-
-def _lengths(point_radius: npt.ArrayLike, n_points: int) -> FloatArray:
-    """Return the radii of points (p,), m."""
-    radius: FloatArray = np.array(point_radius, dtype=np.float64, order="C")
-    if radius.shape != (n_points,):
-        raise ContactError(f"Detector: point_radius has shape {radius.shape}; give one radius for each of the {n_points} points.")
-    bad = np.flatnonzero(~((radius >= 0.0) & np.isfinite(radius)))
-    if len(bad):
-        raise ContactError(f"Detector: point_radius[{bad[0]}] is {radius[bad[0]]} m; give 0 or a positive, finite length.")
-    return radius
 
 
 def _floats(field: str, value: npt.ArrayLike, shape: tuple[int, ...]) -> FloatArray:

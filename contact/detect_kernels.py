@@ -541,15 +541,6 @@ def detect_points(
     return count
 
 
-@njit(cache=True, _nrt=False)
-def any_able(pairs: IntArray, count: int, able: BoolArray) -> bool:
-    """Whether any of the first ``count`` pairs (n, 2) of a shape and a run of points is one of those that are able, (s, runs)."""
-    for k in range(count):
-        if able[pairs[k, 0], pairs[k, 1]]:
-            return True
-    return False
-
-
 @njit(cache=True)
 def search(
     points: FloatArray,

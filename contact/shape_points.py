@@ -1,4 +1,7 @@
-"""Which points of a detector belong to which shapes: five kinds, by the first point of a shape, in the order of ``features``."""
+"""Which points of a detector belong to which shapes: five kinds, by the first point of a shape, in the order of ``features``.
+
+Also checks of what a detector is given: numbers of bodies, radii of points, which bodies may have contact.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,7 @@ from contact.shapes import RIM_POINTS, Box, Capsule, Cone, Cylinder, Mesh, Place
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
 
 
 class FirstPoints(TypedDict):
@@ -128,3 +132,26 @@ def whole_numbers(field: str, value: npt.ArrayLike, length: int | None, limit: i
         allowed = "0 or more" if limit is None else f"0 to {limit - 1}, as may_contact has {limit} rows"
         raise ContactError(f"Detector: {field}[{bad[0]}] is {numbers[bad[0]]}; allowed are {allowed}.")
     return numbers
+
+
+def bodies_in_contact(may_contact: npt.ArrayLike) -> BoolArray:
+    """Return which bodies may have contact (nb, nb); none with itself."""
+    matrix = np.array(may_contact)
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or matrix.dtype != np.bool_:
+        raise ContactError(
+            f"Detector: may_contact has shape {matrix.shape} and type {matrix.dtype}; give a square matrix "
+            "of bool, one row a body."
+        )
+    np.fill_diagonal(matrix, False)
+    return matrix
+
+
+def radii(point_radius: npt.ArrayLike, n_points: int) -> FloatArray:
+    """Return the radii of points (p,), m."""
+    radius: FloatArray = np.array(point_radius, dtype=np.float64, order="C")
+    if radius.shape != (n_points,):
+        raise ContactError(f"Detector: point_radius has shape {radius.shape}; give one radius for each of the {n_points} points.")
+    bad = np.flatnonzero(~((radius >= 0.0) & np.isfinite(radius)))
+    if len(bad):
+        raise ContactError(f"Detector: point_radius[{bad[0]}] is {radius[bad[0]]} m; give 0 or a positive, finite length.")
+    return radius

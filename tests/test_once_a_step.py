@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import femsim as fs
-from contact import ContactError, ContactProblem, Detector, PlacedShape, WarmStart, detect_kernels, make_problem, make_solver
+from contact import ContactError, ContactProblem, Detector, PlacedShape, WarmStart, make_problem, make_solver
+from contact.broad_phase import any_able
 from contact.metrics import any_of
 from contact.once import once
 from contact.solvers import base
@@ -188,7 +189,7 @@ def test_pairs_that_are_able_are_those_of_numpy(count: int) -> None:
     rng = np.random.default_rng(count)
     for part in (0.0, 0.1, 1.0):
         pairs, able = rng.integers(0, 6, (20, 2)), rng.random((6, 6)) < part
-        assert detect_kernels.any_able(pairs, count, able) == able[pairs[:count, 0], pairs[:count, 1]].any()
+        assert any_able(pairs, count, able) == able[pairs[:count, 0], pairs[:count, 1]].any()
 
 
 def test_links_are_placed_once_for_each_of_the_coordinates_of_a_step(monkeypatch: pytest.MonkeyPatch) -> None:
