@@ -22,6 +22,9 @@ from contact.jacobian_kernels import contact_velocities, scatter_with_squares
 from contact.metrics_kernels import TINY, larger, relative
 from contact.problem import ContactProblem, force_scales, isotropic, to_isotropic
 
+#: What soft contacts lack is relative at least to this part of rho phi.
+_LEAST_OF_SOFT = 1e-6
+
 
 @dataclass
 class LocalMetrics:
@@ -257,8 +260,21 @@ def law_arguments(
 def contact_residual(
     problem: ContactProblem, v: np.ndarray, lam: np.ndarray, *, regularization: float = 0.0, relaxed: bool = False
 ) -> float:
-    """Residual of the contact law, unit-free: :func:`natural_map`; 0 when there is no contact. Options as for :func:`measure`."""
-    return natural_map(*law_arguments(problem, v, lam, regularization)[:4], relaxed)
+    """Residual of the contact law, unit-free: :func:`natural_map`; 0 when there is no contact. Options as for :func:`measure`.
+
+    What soft contacts lack is relative at least to 1e-6 of their rho phi: where one closes just at the end of a step, all that
+    the natural map divides by is rounding.
+    """
+    return _contact_residual(problem, law_arguments(problem, v, lam, regularization), relaxed)
+
+
+def _contact_residual(problem: ContactProblem, law: LawArguments, relaxed: bool) -> float:
+    u, lam, rho, friction, phi = law
+    residual, scale = kernels.natural_map(lam.ravel(), u.ravel(), friction, rho, not relaxed)
+    if problem.softness is not None:
+        soft = problem.softness.any(axis=1)
+        scale = max(scale, _LEAST_OF_SOFT * norm(rho[soft] * phi[soft, 0]))
+    return float(relative(residual, scale))
 
 
 def cone_violation(problem: ContactProblem, lam: np.ndarray) -> float:
@@ -359,8 +375,9 @@ def residuals(
     ``relaxed`` and ``row_forces`` are those of :func:`measure`; rows without forces do not count.
     """
     terms = _terms(problem, v, lam, Av, row_forces)
-    u, forces, rho, friction, _ = law or law_arguments(problem, v, lam)
+    law = law or law_arguments(problem, v, lam)
     if problem.softness is None:
+        u, forces, rho, friction, _ = law
         groups = problem.measured_groups if loads is None else problem.measured_groups._replace(loads=loads)
         found = kernels.residuals(
             *groups, *terms, v, lam.reshape(problem.phi.shape), problem.weight, u.ravel(), forces.ravel(), rho, friction, relaxed,
@@ -368,7 +385,7 @@ def residuals(
         )  # fmt: skip
         return Residuals(*found)
     dynamics, size, plain = _sizes(problem, terms, lam)
-    contact = natural_map(u, forces, rho, friction, relaxed)
+    contact = _contact_residual(problem, law, relaxed)
     return Residuals(dynamics, contact, _balance(problem, v, lam, terms, size, loads), plain)
 
 

@@ -59,6 +59,18 @@ def test_a_ball_lands_as_one_spring_says(way: str, softness: float) -> None:
 
 
 @EACH_WAY
+@pytest.mark.parametrize(("gap", "speed", "dt"), [(1e-4, 0.1, 0.001), (2e-3, 0.2, 0.01)])
+def test_a_contact_that_just_closes_is_solved(way: str, gap: float, speed: float, dt: float) -> None:
+    """Its force and velocity are what rounding leaves of gap / dt, and no part of one another: a round number was *wrong*."""
+    scene = fs.Scene("soft", dt=dt, gravity=(0, 0, 0), **WAYS[way])
+    ball = scene.add_rigid("ball", fs.Sphere(0.01), mass=0.05, position=(0, 0, 0.01 + gap), velocity=(0, 0, -speed))
+    scene.set_softness(ball, scene.add_floor(), 1e-4)
+    simulation = fs.Simulation(scene).step()
+    assert simulation.verdict == "good" and abs(simulation.pose("ball")[1][2] - 0.01) < 1e-15
+    assert simulation.report.metrics.contact_residual < 1e-9
+
+
+@EACH_WAY
 def test_a_weight_rests_as_deep_as_its_contacts_are_soft(way: str) -> None:
     """A box on four corners sinks by a quarter of c m g; put there, it stays, though contact undoes other penetrations."""
     softness, sunk = 1e-4, 0.25e-4 * 0.5 * G
