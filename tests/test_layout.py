@@ -21,6 +21,9 @@ class Blocks:
     seed: int
     kind: str = "nodes"
 
+    def row_parents(self) -> None:
+        """No tree."""
+
     def pattern(self) -> tuple[np.ndarray, np.ndarray]:
         full = np.random.default_rng(self.seed).random((self.n_v, self.n_v)) < 0.4
         columns, rows = np.nonzero(full.T | np.eye(self.n_v, dtype=bool))
