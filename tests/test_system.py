@@ -95,7 +95,8 @@ def test_bodies_lie_side_by_side_in_their_order() -> None:
     assert system.v_slices == [slice(0, 36), slice(36, 44), slice(44, 50)]
     assert system.q_slices == [slice(0, 36), slice(36, 45), slice(45, 52)]
     assert system.groups == (
-        Group("soft", 0, 36, "nodes"), Group("gripper", 36, 44, "generalized", (-1, 0, 1, 2, 3, 4, 5, 5)), Group("rigid", 44, 50, "generalized"),
+        Group("soft", 0, 36, "nodes"), Group("gripper", 36, 44, "generalized", (-1, 0, 1, 2, 3, 4, 5, 5)),
+        Group("rigid", 44, 50, "generalized"),
     )  # fmt: skip
     state = system.initial_state()
     for body, q, v in zip(system.bodies, system.q_slices, system.v_slices, strict=True):
