@@ -126,7 +126,7 @@ STEP_COLUMNS: tuple[StepColumn, ...] = (
     ),
     StepColumn(
         "joint_loss_J", "J",
-        "taken by joints since the start; `work_J` is less by it",
+        "taken by damping and friction of joints; `work_J` is less by it",
         lambda r, ms: r.joint_loss,
     ),
     StepColumn(
