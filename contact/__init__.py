@@ -20,8 +20,8 @@ The tour, in the order of a time step:
    (``equality_kernels``) eliminated; ``feasibility``: whether it can have a solution.
 4. ``nodalize``: every contact acts on nodes, predefined or virtual (papers/001 section III-A).
 5. ``cone``, ``solvers``: projections, and the solvers by name (``SOLVERS``); COND is the primary one. ``linear`` and
-   ``sparse_lu`` factorize A, ``delassus`` makes W = J A^-1 J^T, by ``turns`` with factors that turn with the bodies and
-   by ``smooth_motions`` with factors of single precision beside which bodies balance,
+   ``sparse_lu`` factorize A, by ``mkl`` where it runs, ``delassus`` makes W = J A^-1 J^T, by ``turns`` with factors that turn
+   with the bodies and by ``smooth_motions`` with factors of single precision beside which bodies balance,
    ``jacobian_kernels`` are loops over J and A, which ``compressed`` makes without the questions of scipy; ``once`` is a
    property without a lock.
 6. ``metrics``: THE yardstick, residuals of an answer computed outside all solvers; ``narrow``: scales of W for bodies as narrow

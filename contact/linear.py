@@ -8,15 +8,9 @@ of factorizing (measured on the gripped ball: 27 ms, where solving for each colu
 
 from __future__ import annotations
 
-import ctypes
 import importlib.util
 import math
-import os
-import sys
-from contextlib import suppress
-from functools import cache
-from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Literal, Protocol
 
 import numpy as np
 import scipy.linalg as sl
@@ -25,12 +19,12 @@ from scipy.sparse.linalg import splu
 
 from contact import delassus_kernels as kernels
 from contact.errors import ContactError, NotPositiveError
+from contact.mkl import BACKWARD, FORWARD, INDEFINITE, POSITIVE_DEFINITE, SOLVE, MklFactors
 
 Backend = Literal["auto", "pardiso", "superlu"]
 
-#: Phases and matrix type of MKL Pardiso.
-_ANALYSE, _FACTORIZE, _SOLVE, _FORWARD, _BACKWARD, _RELEASE = 11, 22, 33, 331, 333, -1
-_POSITIVE_DEFINITE, _INDEFINITE = 2, -2
+#: MKL's error where a pivot is not positive.
+_NOT_POSITIVE = -4
 #: Pivots of quasi-definite matrices below 10 to the minus this are perturbed; scaled ones have none.
 _PERTURBATION = 13
 NOT_POSITIVE = "A is not positive definite (its factorization broke down); check materials, time step and units."
@@ -70,13 +64,6 @@ class Factorization(Protocol):
         ...
 
 
-def address(array: np.ndarray) -> int:
-    """Where the numbers of an array lie; of a vector in a tenth of the time that numpy takes to say so."""
-    if array.ndim == 1 and array.size and array.flags.writeable:
-        return ctypes.addressof(ctypes.c_char.from_buffer(array.data))
-    return int(array.ctypes.data)
-
-
 def same_pattern(pattern: tuple[np.ndarray, np.ndarray] | None, A: sp.csc_matrix) -> bool:
     """Whether A has its entries where a pattern (indptr, indices) has them; None is no pattern.
 
@@ -102,21 +89,6 @@ def _inverse(S: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(upper + np.triu(upper, 1).T)
 
 
-@cache
-def load_mkl() -> Any:
-    """Load MKL, once: from the environment that Python runs in, where pip puts it, else as pypardiso finds it.
-
-    pypardiso's own search walks through the whole environment, twice: half a second.
-    """
-    if "PYPARDISO_MKL_RT" not in os.environ:
-        for path in sorted(Path(sys.prefix, "lib").glob("libmkl_rt.so*"), key=lambda path: len(path.name)):
-            with suppress(OSError):
-                return ctypes.CDLL(str(path))
-    from pypardiso import PyPardisoSolver
-
-    return PyPardisoSolver(mtype=_POSITIVE_DEFINITE).libmkl
-
-
 class Pardiso:
     """MKL Pardiso with a Schur complement on the patch.
 
@@ -127,47 +99,14 @@ class Pardiso:
     """
 
     name = "pardiso"
-    _kind = _POSITIVE_DEFINITE
+    _kind = POSITIVE_DEFINITE
     #: type of the numbers of the factors
     _type: type[np.floating] = np.float64
 
     def __init__(self, threads: int = 1) -> None:
-        self._mkl = load_mkl()
-        self._pardiso = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 16)(("pardiso", self._mkl))
-        self._threads = threads
-        self._handle = np.zeros(64, dtype=np.int64)
-        self._options = np.zeros(64, dtype=np.int32)
-        #: its scalar arguments: one, type of the matrix, phase, size, columns, silence, error
-        self._numbers = np.array([1, self._kind, 0, 0, 0, 0, 0], dtype=np.int32)
-        #: addresses of what stays where it is, and, made by ``factorize``, of the matrix and the marks
-        self._places = [self._handle.ctypes.data, self._options.ctypes.data]
-        self._places += [self._numbers.ctypes.data + 4 * k for k in range(len(self._numbers))]
-        self._matrix: list[int] = []
+        self._factors = MklFactors(self._kind, threads)
         self._pattern: tuple[np.ndarray, np.ndarray] | None = None
         self.patch = np.zeros(0, dtype=np.int64)
-
-    def __del__(self) -> None:
-        if getattr(self, "_pattern", None) is not None and not sys.is_finalizing():
-            self._release()
-
-    def _release(self) -> None:
-        self._call(_RELEASE, np.zeros(1, self._type), np.zeros(1, self._type), 1)
-        self._handle[:] = 0
-        self._pattern = None
-
-    def _call(self, phase: int, b: np.ndarray, x: np.ndarray, columns: int) -> None:
-        """One call of MKL's pardiso; b and x must be Fortran-ordered."""
-        handle, options, one, kind, asked, size, width, silent, status = self._places
-        numbers = self._numbers
-        numbers[2:] = phase, self._n, columns, 0, 0
-        before = self._mkl.MKL_Set_Num_Threads_Local(self._threads)
-        self._pardiso(handle, one, one, kind, asked, size, *self._matrix, width, options, silent, address(b), address(x), status)
-        self._mkl.MKL_Set_Num_Threads_Local(before)
-        error = int(numbers[-1])
-        if error == -4:
-            raise NotPositiveError(NOT_POSITIVE)
-        if error:
-            raise ContactError(f"MKL Pardiso stopped with its error {error} in phase {phase}; use backend 'superlu'.")
 
     def _unjoined_pivots(self) -> np.ndarray | None:
         """Entries of ``_values`` on the diagonal outside the patch where no entry joins two rows there, else None."""
@@ -181,12 +120,12 @@ class Pardiso:
         columns = 1 if b.ndim == 1 else b.shape[1]
         if self._type is np.float64:
             x = np.empty_like(b, order="F")
-            self._call(phase, b, x, columns)
+            _check(self._factors.call(phase, b, x, columns))
             return x
         size = 2.0 ** math.frexp(float(np.abs(b).max(initial=0.0)))[1]
         narrow = np.asfortranarray(b / size, dtype=np.float32)
         x = np.empty_like(narrow, order="F")
-        self._call(phase, narrow, x, columns)
+        _check(self._factors.call(phase, narrow, x, columns))
         return size * x.astype(np.float64)
 
     def factorize(self, A: sp.csc_matrix, patch: np.ndarray, *, single: bool = False) -> None:
@@ -204,7 +143,8 @@ class Pardiso:
         kind = np.float32 if single else np.float64
         analyse = not same or kind is not self._type or not np.array_equal(patch, self.patch)
         if analyse and self._pattern is not None:
-            self._release()
+            self._factors.release()
+            self._pattern = None
         self._type = kind
         if not same:
             if not A.has_sorted_indices:  # MKL then reads what is not there
@@ -224,27 +164,28 @@ class Pardiso:
             self.patch = patch.astype(np.int64)
             self._marks = np.zeros(self._n, dtype=np.int32)
             self._marks[patch] = 1
-        self._matrix = [address(array) for array in (self._values, self._indptr, self._indices, self._marks)]
+        self._factors.take(self._values, self._indptr, self._indices, self._marks)
         if analyse:
-            self._options[:] = 0
+            options = self._factors.options
+            options[:] = 0
             # own options; nested dissection; numbers of single precision; no permutation by matching; indices from 0
-            self._options[[0, 1, 27, 34]] = 1, 2, single, 1
-            if self._kind == _INDEFINITE:
-                self._options[9] = _PERTURBATION
+            options[[0, 1, 27, 34]] = 1, 2, single, 1
+            if self._kind == INDEFINITE:
+                options[9] = _PERTURBATION
             self._pivots = self._unjoined_pivots()
             if m and self._pivots is not None:
                 # MKL's default then reads memory that it never set, and at times ends the process; its two-level factorization
                 # does not, but takes negative pivots without a word
-                self._options[23] = 1
+                options[23] = 1
             if m:
                 # the Schur complement is returned, the factors are kept for the solves
-                self._options[35] = 2
-            self._call(_ANALYSE, np.zeros(1, kind), np.zeros(1, kind), 1)
+                options[35] = 2
+            _check(self._factors.analyse())
             self._pattern = (A.indptr, A.indices)
         if self._pivots is not None and not (self._values[self._pivots] > 0).all():
             raise NotPositiveError(NOT_POSITIVE)
         S = np.zeros((m, m), kind, order="F")
-        self._call(_FACTORIZE, np.zeros(1, kind), S if m else np.zeros(1, kind), 1)
+        _check(self._factors.factorize(S if m else None))
         self.compliance = _inverse(S.astype(np.float64, order="F", copy=False))
 
     def begin(self, b: np.ndarray) -> np.ndarray:
@@ -253,7 +194,7 @@ class Pardiso:
         if not len(self.patch):
             self._forward = b
             return np.zeros(0)
-        self._forward = self._substitute(_FORWARD, b)
+        self._forward = self._substitute(FORWARD, b)
         return np.asarray(self.compliance @ self._forward[self.patch])
 
     def finish(self, force: np.ndarray) -> np.ndarray:
@@ -262,11 +203,19 @@ class Pardiso:
             return self.solve(self._forward)
         middle = self._forward.copy()
         middle[self.patch] = self.compliance @ (self._forward[self.patch] + force)
-        return self._substitute(_BACKWARD, middle)
+        return self._substitute(BACKWARD, middle)
 
     def solve(self, b: np.ndarray) -> np.ndarray:
         """Return A^-1 b for b of shape (n,) or (n, k)."""
-        return self._substitute(_SOLVE, np.asfortranarray(b, dtype=np.float64))
+        return self._substitute(SOLVE, np.asfortranarray(b, dtype=np.float64))
+
+
+def _check(error: int) -> None:
+    """Raise what an error of MKL means; 0 is none."""
+    if error == _NOT_POSITIVE:
+        raise NotPositiveError(NOT_POSITIVE)
+    if error:
+        raise ContactError(f"MKL Pardiso stopped with its error {error}; use backend 'superlu'.")
 
 
 class QuasiDefinite(Protocol):
@@ -289,12 +238,12 @@ class QuasiDefinite(Protocol):
 class PardisoQuasiDefinite(Pardiso):
     """MKL Pardiso for quasi-definite matrices, whose pivots need no order: those on the diagonal will do."""
 
-    _kind = _INDEFINITE
+    _kind = INDEFINITE
 
     def factorize(self, K: sp.csc_matrix, positive: int) -> None:  # type: ignore[override]
         """Factorize K and count the signs of its pivots."""
         super().factorize(K, np.zeros(0, dtype=np.int64))
-        found = (int(self._options[21]), int(self._options[22]))
+        found = (int(self._factors.options[21]), int(self._factors.options[22]))
         if found != (positive, self._n - positive):
             raise ContactError(_wrong_signs(*found, positive, self._n))
 

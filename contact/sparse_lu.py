@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
-import sys
 from typing import Protocol
 
 import numpy as np
@@ -11,11 +9,8 @@ import scipy.sparse as sp
 from scipy.sparse.linalg import splu
 
 from contact.errors import ContactError
-from contact.linear import Backend, load_mkl, make_factorization
-
-#: Phases and matrix type of MKL Pardiso.
-_ANALYSE, _FACTORIZE, _SOLVE, _RELEASE = 11, 22, 33, -1
-_STRUCTURALLY_SYMMETRIC, _POSITIVE_DEFINITE = 1, 2
+from contact.linear import Backend, make_factorization
+from contact.mkl import POSITIVE_DEFINITE, SOLVE, STRUCTURALLY_SYMMETRIC, MklFactors
 
 
 class SparseFactors(Protocol):
@@ -52,65 +47,40 @@ class PardisoLu:
     """
 
     name = "pardiso"
-    _kind = _STRUCTURALLY_SYMMETRIC
+    _kind = STRUCTURALLY_SYMMETRIC
 
     def __init__(self, threads: int = 1) -> None:
-        self._mkl = load_mkl()
-        self._pardiso = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 16)(("pardiso", self._mkl))
-        self._threads = threads
-        self._handle = np.zeros(64, dtype=np.int64)
-        self._options = np.zeros(64, dtype=np.int32)
-        #: its scalar arguments: one, type of the matrix, phase, size, columns, silence, error
-        self._numbers = np.array([1, self._kind, 0, 0, 1, 0, 0], dtype=np.int32)
-        self._analysed = False
-
-    def __del__(self) -> None:
-        if getattr(self, "_analysed", False) and not sys.is_finalizing():
-            self._call(_RELEASE, np.zeros(1), np.zeros(1))
-
-    def _call(self, phase: int, b: np.ndarray, x: np.ndarray) -> int:
-        """One call of MKL's pardiso; returns its error."""
-        numbers = self._numbers
-        numbers[2:] = phase, self._n, 1, 0, 0
-        one, kind, asked, size, width, silent, status = (numbers.ctypes.data + 4 * k for k in range(len(numbers)))
-        matrix = (array.ctypes.data for array in (self._values, self._indptr, self._indices, self._permutation))
-        before = self._mkl.MKL_Set_Num_Threads_Local(self._threads)
-        self._pardiso(
-            self._handle.ctypes.data, one, one, kind, asked, size, *matrix, width, self._options.ctypes.data, silent,
-            b.ctypes.data, x.ctypes.data, status,
-        )  # fmt: skip
-        self._mkl.MKL_Set_Num_Threads_Local(before)
-        return int(numbers[-1])
+        self._factors = MklFactors(self._kind, threads)
 
     def analyse(self, indptr: np.ndarray, indices: np.ndarray) -> None:
         """Take a pattern in compressed rows and order it."""
-        if self._analysed:
-            self._call(_RELEASE, np.zeros(1), np.zeros(1))
-            self._handle[:] = 0
-            self._analysed = False
+        self._factors.release()
         self._n = len(indptr) - 1
         self._indptr, self._indices = indptr.astype(np.int32), indices.astype(np.int32)
-        self._values, self._permutation = np.zeros(len(indices)), np.zeros(self._n, dtype=np.int32)
-        self._options[:] = 0
-        self._set_options()
-        error = self._call(_ANALYSE, np.zeros(1), np.zeros(1))
+        self._permutation = np.zeros(self._n, dtype=np.int32)
+        self._factors.options[:] = 0
+        self._set_options(self._factors.options)
+        self._take(np.zeros(len(indices)))
+        error = self._factors.analyse()
         if error:
             raise ContactError(f"MKL Pardiso stopped with its error {error} while it ordered a matrix; use backend 'superlu'.")
-        self._analysed = True
 
-    def _set_options(self) -> None:
+    def _take(self, values: np.ndarray) -> None:
+        self._factors.take(values, self._indptr, self._indices, self._permutation)
+
+    def _set_options(self, options: np.ndarray) -> None:
         # own options; nested dissection; pivots below 1e-13 of the matrix are replaced; indices from 0
-        self._options[[0, 1, 9, 34]] = 1, 2, 13, 1
+        options[[0, 1, 9, 34]] = 1, 2, 13, 1
 
     def factorize(self, values: np.ndarray) -> bool:
         """Factorize the entries on the last pattern; False where that broke down."""
-        self._values = np.ascontiguousarray(values, dtype=np.float64)
-        return self._call(_FACTORIZE, np.zeros(1), np.zeros(1)) == 0
+        self._take(np.ascontiguousarray(values, dtype=np.float64))
+        return self._factors.factorize() == 0
 
     def solve(self, b: np.ndarray) -> np.ndarray:
         """Return the solution for a right-hand side (n,)."""
         x = np.empty(self._n)
-        self._call(_SOLVE, np.ascontiguousarray(b, dtype=np.float64), x)
+        self._factors.call(SOLVE, np.ascontiguousarray(b, dtype=np.float64), x)
         return x
 
 
@@ -121,7 +91,7 @@ class PardisoCholesky(PardisoLu):
     times the condition of the scaled matrix.
     """
 
-    _kind = _POSITIVE_DEFINITE
+    _kind = POSITIVE_DEFINITE
 
     def analyse(self, indptr: np.ndarray, indices: np.ndarray) -> None:
         """Take a symmetric pattern in compressed rows and order it."""
@@ -132,9 +102,9 @@ class PardisoCholesky(PardisoLu):
         counts = np.bincount(self._row, minlength=len(indptr) - 1)
         super().analyse(np.concatenate([[0], np.cumsum(counts)]), columns)
 
-    def _set_options(self) -> None:
+    def _set_options(self, options: np.ndarray) -> None:
         # own options; nested dissection; single precision; indices from 0
-        self._options[[0, 1, 27, 34]] = 1, 2, 1, 1
+        options[[0, 1, 27, 34]] = 1, 2, 1, 1
 
     def factorize(self, values: np.ndarray) -> bool:
         """Factorize the entries on the last pattern; False where the matrix is not positive definite."""
@@ -143,13 +113,13 @@ class PardisoCholesky(PardisoLu):
             return False
         self._scale = 1.0 / np.sqrt(diagonal)
         scaled = values[self._upper] * self._scale[self._row] * self._scale[self._indices]
-        self._values = scaled.astype(np.float32)
-        return self._call(_FACTORIZE, np.zeros(1), np.zeros(1)) == 0
+        self._take(scaled.astype(np.float32))
+        return self._factors.factorize() == 0
 
     def solve(self, b: np.ndarray) -> np.ndarray:
         """Return the solution for a right-hand side (n,), roughly."""
         x = np.empty(self._n, dtype=np.float32)
-        self._call(_SOLVE, (self._scale * b).astype(np.float32), x)
+        self._factors.call(SOLVE, (self._scale * b).astype(np.float32), x)
         return np.asarray(self._scale * x)
 
 

@@ -15,7 +15,8 @@ import scipy.sparse as sp
 from small_matrices import BACKENDS, assert_inverse, needs_pardiso, sparse_spd
 
 from contact import ContactError
-from contact.linear import DenseCholesky, Factorization, Pardiso, address, make_factorization
+from contact.linear import DenseCholesky, Factorization, Pardiso, make_factorization
+from contact.mkl import address
 
 
 def rows(*numbers: int) -> np.ndarray:
