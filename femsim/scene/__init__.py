@@ -5,8 +5,8 @@
     (`set_friction` ...); `contents` is the data that they fill.
 `building`, `driving`, `sensing`, `checks`
     The work behind the calls: bodies and obstacles; motions, holds, actuators; sensors. Every value is checked here.
-`joining`, `robots`
-    The same of joints between bodies, and of robots.
+`joining`, `robots`, `joint_driving`
+    The same of joints between bodies, of robots, and of their driven joints.
 `frictions`, `pairs`
     What statements about friction and restitution say of parts; the calls about pairs: friction, no contact, sensors.
 `own_contact`

@@ -1,4 +1,4 @@
-"""Calls of a scene that move and join bodies; `driving`, `robots` and `joining` do the work."""
+"""Calls of a scene that move and join bodies; `driving`, `joint_driving` and `joining` do the work."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from femsim.base.errors import naming_all_parameters
 from femsim.model.drives import PoseFunction
 from femsim.model.joints import JointKind
-from femsim.scene import driving, joining, robots
+from femsim.scene import driving, joining, joint_driving
 from femsim.scene.checks import Handle, Vector
 from femsim.scene.contents import SceneContents
 
@@ -109,7 +109,7 @@ class MotionCalls(SceneContents):
         InputError
             No such robot or joint, wrong values, or no clear way to drive it.
         """
-        robots.drive_joint(self, what, joint, motion, velocity, effort, stiffness, damping, max_effort)
+        joint_driving.drive_joint(self, what, joint, motion, velocity, effort, stiffness, damping, max_effort)
 
     def hold(
         self,
