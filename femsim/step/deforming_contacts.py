@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
@@ -57,33 +59,9 @@ class DeformingFamily:
         self._system, self._places, self._rules = system, places, rules
         self._number, self._able = np.array(list(able), dtype=np.int64), list(able.values())
         self._owners = [parts[k] for k in able]
-        self._where: list[slice] = []
-        #: rigid parts that move theirs; their origins stand behind all points
-        self._carriers = np.array([k for k in able if _rigid(system, parts[k]) and places.row[k] >= 0], dtype=np.int64)
-        node, weights, row, count = [np.zeros((0, 2))], [np.zeros((0, 2))], [np.zeros(0)], 0
-        total = sum(len(one.rest) for one in self._able)
-        columns = np.full(system.n, 3, dtype=np.int64)
-        for k, part, one in zip(able, self._owners, self._able, strict=True):
-            if _rigid(system, part):
-                origin = total + int(np.searchsorted(self._carriers, k)) if places.row[k] >= 0 else -1
-                node.append(np.tile([origin, -1], (len(one.rest), 1)))
-                weights.append(np.tile([1.0, 0.0], (len(one.rest), 1)))
-                row.append(np.zeros(len(one.rest)))  # not read
-            else:
-                rows = system.v_slices[part.body]
-                if part.turns:
-                    columns[rows] = 6
-                node.append(np.where(one.node >= 0, one.node + count, -1))
-                weights.append(one.weight)
-                row.append(rows.start + system.bodies[part.body].contact_rows(part.nodes)[one.number])
-            self._where.append(slice(count, count + len(one.rest)))
-            count += len(one.rest)
-        columns[places.row[self._carriers]] = 6
-        self._node = np.ascontiguousarray(np.concatenate(node), dtype=np.int64)
-        self._weight = np.concatenate(weights)
-        self._row = np.concatenate([*row, places.row[self._carriers]]).astype(np.int64)
-        self._part = np.concatenate([np.full(count, -1), self._carriers]).astype(np.int64)
-        self._columns = columns
+        hung = _hung(system, self._owners, self._able, places, list(able))
+        self._where, self._carriers = hung.where, hung.carriers
+        self._node, self._weight, self._row, self._part, self._columns = hung.node, hung.weight, hung.row, hung.part, hung.columns
         self._own = np.concatenate([np.zeros(0), *(one.number for one in self._able)]).astype(np.int64)
         rest = np.concatenate([np.zeros((0, 3)), *(one.rest for one in self._able)])
         self._detector = DeformableDetector([one.shape for one in self._able], pairs, rest)
@@ -306,6 +284,48 @@ class DeformingFamily:
 def _weighted(weight: np.ndarray, point: np.ndarray, points: np.ndarray) -> np.ndarray:
     """Weighted means of points, (nc, 2, 3), m; where there is no point, -1, the weight is zero."""
     return np.asarray(np.einsum("msi,msic->msc", weight, points[point]))
+
+
+class _Hung(NamedTuple):
+    """What moves the points of surfaces and strands, fields of :class:`~femsim.step.deforming_rows_kernels.Points`.
+
+    ``where`` says which points are those of each part, ``carriers`` (c,) are the rigid parts that move theirs; their origins
+    stand behind all points.
+    """
+
+    where: list[slice]
+    carriers: np.ndarray
+    node: np.ndarray
+    weight: np.ndarray
+    row: np.ndarray
+    part: np.ndarray
+    columns: np.ndarray
+
+
+def _hung(system: System, owners: Sequence[Part], able: Sequence[Deforming], places: Places, numbers: Sequence[int]) -> _Hung:
+    """Hang the points of parts on what moves them: nodes of their own, or the origin of a rigid part."""
+    moves = [_rigid(system, part) and places.row[k] >= 0 for k, part in zip(numbers, owners, strict=True)]
+    carriers = np.array([k for k, one in zip(numbers, moves, strict=True) if one], dtype=np.int64)
+    ends = np.cumsum([0, *(len(one.rest) for one in able)]).tolist()
+    count, origin = ends[-1], ends[-1] + np.cumsum(moves) - 1
+    node, weight, row = (
+        np.empty((count, 2), dtype=np.int64),
+        np.empty((count, 2)),
+        np.zeros(count + len(carriers), dtype=np.int64),
+    )
+    where, columns = [slice(*pair) for pair in pairwise(ends)], np.full(system.n, 3, dtype=np.int64)
+    for k, (part, one, own) in enumerate(zip(owners, able, where, strict=True)):
+        if _rigid(system, part):  # its rows are not read
+            node[own], weight[own] = (origin[k] if moves[k] else -1, -1), (1.0, 0.0)
+            continue
+        rows = system.v_slices[part.body]
+        if part.turns:
+            columns[rows] = 6
+        node[own], weight[own] = np.where(one.node >= 0, one.node + own.start, -1), one.weight
+        row[own] = rows.start + system.bodies[part.body].contact_rows(part.nodes)[one.number]
+    row[count:] = places.row[carriers]
+    columns[row[count:]] = 6
+    return _Hung(where, carriers, node, weight, row, np.concatenate([np.full(count, -1), carriers]).astype(np.int64), columns)
 
 
 def _rigid(system: System, part: Part) -> bool:
