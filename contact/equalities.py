@@ -7,6 +7,7 @@ norm of diag(A), by a complete orthogonal decomposition; so rows may repeat each
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -60,8 +61,10 @@ class _Dense(NamedTuple):
         return self.length * lam
 
 
-def _decompose(rows: np.ndarray, columns: np.ndarray, M: np.ndarray, scale: np.ndarray) -> tuple[_Dense, np.ndarray]:
-    """Decompose rows (p, k) of a set; also the basis of what they allow, (k, k - rank)."""
+def _decompose(E: sp.csr_matrix, rows: np.ndarray, columns: np.ndarray, scales: np.ndarray) -> tuple[_Dense, np.ndarray]:
+    """Decompose rows (p,) of E on the columns (k,) of a set; also the basis of what they allow, (k, k - rank)."""
+    M, scale = np.zeros((len(rows), len(columns))), scales[columns]
+    kernels.gather_rows(E.indptr, E.indices, E.data, rows, columns, np.empty(E.shape[1], dtype=np.int64), M)
     M *= scale
     length = 1.0 / np.sqrt((M * M).sum(axis=1))
     M *= length[:, None]
@@ -80,6 +83,41 @@ def _decompose(rows: np.ndarray, columns: np.ndarray, M: np.ndarray, scale: np.n
     if rank < p:  # rows that repeat others
         inner, upper = np.linalg.qr(upper.T)
     return _Dense(rows, columns, scale, length, order - 1, Q[:, :rank], inner, upper), scale[:, None] * free
+
+
+class _Members(NamedTuple):
+    """Members of sets, those of set s from ``ptr[s]`` to ``ptr[s + 1]``."""
+
+    ptr: np.ndarray
+    members: np.ndarray
+
+    @classmethod
+    def of(cls, set_of: np.ndarray, chosen: np.ndarray, sets: int) -> _Members:
+        """Sort those that are chosen, (k,) bool, by their sets (k,)."""
+        out = cls(np.zeros(sets + 1, dtype=np.int64), np.empty(len(set_of), dtype=np.int64))
+        kernels.by_sets(set_of, chosen, *out)
+        return out
+
+    def one(self, s: int) -> np.ndarray:
+        """Members of a set."""
+        return self.members[self.ptr[s] : self.ptr[s + 1]]
+
+    def each(self) -> Iterator[tuple[int, np.ndarray]]:
+        """Go through the sets that have members."""
+        return ((s, self.one(s)) for s in np.flatnonzero(np.diff(self.ptr)).tolist())
+
+
+def _room(of_column: np.ndarray, width: np.ndarray) -> Basis:
+    """Make room for the basis of sets with so many entries of y, (sets,); its values are zero."""
+    kept, N = of_column < 0, len(of_column)
+    joined = _Members.of(of_column, ~kept, len(width))
+    ends = np.cumsum(np.repeat(width, np.diff(joined.ptr)))
+    place, members = np.zeros(N, dtype=np.int64), joined.members[: joined.ptr[-1]]
+    place[members] = ends - width[of_column[members]]
+    values = np.zeros(int(ends[-1]) if len(ends) else 0)
+    return Basis(
+        np.where(kept, np.cumsum(kept) - 1, -1), of_column, place, values, int(kept.sum()) + np.cumsum(width) - width, width
+    )
 
 
 class Equalities:
@@ -114,37 +152,20 @@ class Equalities:
         self._rows, self._entries = rows[:own], entries[:own]
         left, free = np.ones(p, dtype=np.bool_), np.ones(N, dtype=np.bool_)
         left[self._rows], free[E.indices[self._entries]] = False, False
-        row_ptr, column_ptr, all_ptr = np.zeros((3, sets + 1), dtype=np.int64)
-        in_rows, in_columns, in_all = np.empty(p, dtype=np.int64), np.empty(N, dtype=np.int64), np.empty(N, dtype=np.int64)
-        kernels.by_sets(of_row, left, row_ptr, in_rows)
-        kernels.by_sets(of_column, free, column_ptr, in_columns)
-        kernels.by_sets(of_column, np.ones(N, dtype=np.bool_), all_ptr, in_all)
-        self._dense: list[_Dense] = []
-        width, bases = np.diff(column_ptr), {}
-        for s in np.flatnonzero(np.diff(row_ptr)):
-            own_rows, columns = in_rows[row_ptr[s] : row_ptr[s + 1]], in_columns[column_ptr[s] : column_ptr[s + 1]]
-            M = np.zeros((len(own_rows), len(columns)))
-            kernels.gather_rows(E.indptr, E.indices, E.data, own_rows, columns, np.empty(N, dtype=np.int64), M)
-            dense, bases[s] = _decompose(own_rows, columns, M, scale[columns])
+        columns = _Members.of(of_column, free, sets)
+        width, self._dense, bases = np.diff(columns.ptr), [], {}
+        for s, in_set in _Members.of(of_row, left, sets).each():
+            dense, bases[s] = _decompose(E, in_set, columns.one(s), scale)
             self._dense.append(dense)
             width[s] = bases[s].shape[1]
-        kept = of_column < 0
-        count = int(kept.sum())
-        order = np.where(kept, np.cumsum(kept) - 1, -1)
-        place, sizes = np.zeros(N, dtype=np.int64), np.diff(all_ptr)
-        ends = np.cumsum(np.repeat(width, sizes))
-        joined = in_all[: all_ptr[-1]]
-        place[joined] = ends - np.repeat(width, sizes)
-        values = np.zeros(int(ends[-1]) if len(ends) else 0)
-        start = count + np.cumsum(width) - width
-        self.basis = Basis(order, of_column, place, values, start, width)
-        self.x0 = np.zeros(N)
-        for s in np.arange(sets):
-            columns = in_columns[column_ptr[s] : column_ptr[s + 1]]
+        self.basis = _room(of_column, width)
+        place, values = self.basis.place, self.basis.values
+        for s, in_set in columns.each():
             if s in bases:
-                values[place[columns][:, None] + np.arange(width[s])] = bases[s]
+                values[place[in_set][:, None] + np.arange(width[s])] = bases[s]
             else:
-                values[place[columns] + np.arange(width[s])] = scale[columns]
+                values[place[in_set] + np.arange(width[s])] = scale[in_set]
+        self.x0 = np.zeros(N)
         for dense in self._dense:
             self.x0[dense.columns] = dense.solve(-offset[dense.rows])
         kernels.fill_own(E.indptr, E.indices, E.data, self._rows, self._entries, offset, NOTHING, self.basis, self.x0)
