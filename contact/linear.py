@@ -139,47 +139,23 @@ class Pardiso:
             raise ContactError(
                 f"the patch holds all {len(patch)} rows of A; MKL Pardiso needs one outside it, use backend 'superlu'."
             )
-        same = same_pattern(self._pattern, A)
-        kind = np.float32 if single else np.float64
+        same, kind = same_pattern(self._pattern, A), np.float32 if single else np.float64
         analyse = not same or kind is not self._type or not np.array_equal(patch, self.patch)
         if analyse and self._pattern is not None:
             self._factors.release()
             self._pattern = None
         self._type = kind
         if not same:
-            if not A.has_sorted_indices:  # MKL then reads what is not there
-                raise ContactError(
-                    "the rows of A are not sorted within its columns; call A.sort_indices(), as make_problem does."
-                )
-            columns = np.repeat(np.arange(A.shape[0], dtype=np.int32), np.diff(A.indptr))
-            # the lower triangle by columns is the upper one by rows
-            self._lower = np.flatnonzero(A.indices >= columns)
-            self._n = A.shape[0]
-            self._indices = A.indices[self._lower].astype(np.int32)
-            counts = np.bincount(columns[self._lower], minlength=self._n)
-            self._indptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
-        self._values = A.data[self._lower].astype(kind, copy=False)
-        m = len(patch)
+            self._take_pattern(A)
         if analyse:
             self.patch = patch.astype(np.int64)
             self._marks = np.zeros(self._n, dtype=np.int32)
             self._marks[patch] = 1
+        self._values = A.data[self._lower].astype(kind, copy=False)
         self._factors.take(self._values, self._indptr, self._indices, self._marks)
+        m = len(patch)
         if analyse:
-            options = self._factors.options
-            options[:] = 0
-            # own options; nested dissection; numbers of single precision; no permutation by matching; indices from 0
-            options[[0, 1, 27, 34]] = 1, 2, single, 1
-            if self._kind == INDEFINITE:
-                options[9] = _PERTURBATION
-            self._pivots = self._unjoined_pivots()
-            if m and self._pivots is not None:
-                # MKL's default then reads memory that it never set, and at times ends the process; its two-level factorization
-                # does not, but takes negative pivots without a word
-                options[23] = 1
-            if m:
-                # the Schur complement is returned, the factors are kept for the solves
-                options[35] = 2
+            self._set_options(m > 0)
             _check(self._factors.analyse())
             self._pattern = (A.indptr, A.indices)
         if self._pivots is not None and not (self._values[self._pivots] > 0).all():
@@ -187,6 +163,34 @@ class Pardiso:
         S = np.zeros((m, m), kind, order="F")
         _check(self._factors.factorize(S if m else None))
         self.compliance = _inverse(S.astype(np.float64, order="F", copy=False))
+
+    def _take_pattern(self, A: sp.csc_matrix) -> None:
+        """Find the lower triangle by columns, which is the upper one by rows."""
+        if not A.has_sorted_indices:  # MKL then reads what is not there
+            raise ContactError("the rows of A are not sorted within its columns; call A.sort_indices(), as make_problem does.")
+        self._n = A.shape[0]
+        columns = np.repeat(np.arange(self._n, dtype=np.int32), np.diff(A.indptr))
+        self._lower = np.flatnonzero(A.indices >= columns)
+        self._indices = A.indices[self._lower].astype(np.int32)
+        counts = np.bincount(columns[self._lower], minlength=self._n)
+        self._indptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
+
+    def _set_options(self, has_patch: bool) -> None:
+        """Set what MKL is told of a matrix that it has not seen yet."""
+        options = self._factors.options
+        options[:] = 0
+        # own options; nested dissection; numbers of single precision; no permutation by matching; indices from 0
+        options[[0, 1, 27, 34]] = 1, 2, self._type is np.float32, 1
+        if self._kind == INDEFINITE:
+            options[9] = _PERTURBATION
+        self._pivots = self._unjoined_pivots()
+        if has_patch:
+            # the Schur complement is returned, the factors are kept for the solves
+            options[35] = 2
+            if self._pivots is not None:
+                # MKL's default then reads memory that it never set, and at times ends the process; its two-level factorization
+                # does not, but takes negative pivots without a word
+                options[23] = 1
 
     def begin(self, b: np.ndarray) -> np.ndarray:
         """Forward-substitute b, (n,), and return (A^-1 b) on the patch, (m,)."""
