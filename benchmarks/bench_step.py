@@ -1,6 +1,6 @@
 """Times the parts of a step on the soft ball that is gripped and lifted and on a soft mat, and a start in a fresh process.
 
-    python benchmarks/bench_step.py [--quick] [--repeat N] [--json FILE]
+    python benchmarks/bench_step.py [--quick] [--repeat N] [--json FILE] [--check FILE]
 
 See README.md of this folder for what each line means and how to read it.
 """
@@ -59,6 +59,9 @@ MOVES = ((0.2, 0.45), (0.75, 1.45))
 #: Iterations of the two solves whose difference gives the time of one iteration, and a tolerance that neither reaches: one that
 #: converges would count what the verdict costs among its iterations.
 FEW, MANY, NEVER = 20, 220, 1e-300
+#: Figures that ``--check`` compares, those that are compiled code for the most part, and how many times as long they may take.
+CHECKED = ("assembly, elements included", "stage detect", "stage measure", "one COND iteration", "solve without its iterations")
+ALLOWED = 1.2
 
 
 @dataclass(frozen=True)
@@ -444,20 +447,50 @@ def verdict(value: float, target: float | None) -> str:
     return "" if target is None else f"{target:>9g} {'met' if value <= target else 'MISSED'}"
 
 
+def ratios_of(instants: dict[str, Values], calibrations: dict[str, Calibration]) -> dict[str, dict[str, float]]:
+    """Figures of each instant over the product with the matrix at that moment."""
+    return {
+        name: {key: ratio_to(calibrations[name], v) for key, v in figures.items() if isinstance(v, Timing)}
+        for name, figures in instants.items()
+    }
+
+
+def losses(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
+    """Say which figures take more than :data:`ALLOWED` times as long as in another file of ``--json``, against the calibration.
+
+    It counts at the instant where it lost least: what is slower is so at every instant, what disturbs the machine is not.
+    """
+    out = []
+    for scene, (old, new) in {"ball": (before, now), "mat": (before["mat"], now["mat"])}.items():
+        for name in CHECKED:
+            pairs = [
+                (figures[name], old["ratios_to_matvec"][instant][name])
+                for instant, figures in new["ratios_to_matvec"].items()
+                if name in figures and name in old["ratios_to_matvec"].get(instant, {})
+            ]
+            takes, was = min(pairs, key=lambda pair: pair[0] / pair[1], default=(0.0, 1.0))
+            if takes > ALLOWED * was:
+                said = f"takes {takes:.3g} products with the matrix, before {was:.3g}"
+                out.append(f"{scene}: {name} {said}: {takes / was:.2f} times as long")
+    return out
+
+
 def as_numbers(value: Any) -> Any:
     """Dataclasses as dictionaries, for JSON."""
     return asdict(value)
 
 
-def main() -> None:
-    """Run the benchmark."""
+def main() -> int:
+    """Run the benchmark; return the exit status, 1 where ``--check`` finds what takes longer."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--repeat", type=int, default=15, help="samples of each figure (default 15)")
     parser.add_argument("--quick", action="store_true", help="three samples, two instants: half a minute")
     parser.add_argument("--json", type=Path, help="also write every figure to this file")
+    parser.add_argument("--check", type=Path, help="a file of --json by this machine: fail where a kernel takes a fifth longer")
     chosen = parser.parse_args()
     if chosen.repeat < 1:
         parser.error(f"--repeat is {chosen.repeat}; allowed are 1 and more.")
+    before = None if chosen.check is None else json.loads(chosen.check.read_text(encoding="utf-8"))
     repeat = 3 if chosen.quick else chosen.repeat
     load_before = os.getloadavg()[0]
 
@@ -487,30 +520,32 @@ def main() -> None:
     print_table("mat", MAT_ROWS, mat_values, mat_calibrations)
     print_starts(starts, calibrations)
     print_jobs(jobs, float(np.median([c.matvec.median for c in calibrations.values()])))
+    content = {
+        "platform": platform.platform(),
+        "python": platform.python_version(),
+        "load": load,
+        "repeat": repeat,
+        "unit": "s",
+        "run": run,
+        "calibration": calibrations,
+        "instants": values,
+        "ratios_to_matvec": ratios_of(values, calibrations),
+        "mat": {
+            "calibration": mat_calibrations,
+            "instants": mat_values,
+            "ratios_to_matvec": ratios_of(mat_values, mat_calibrations),
+        },
+        "starts": starts,
+        "jobs": [asdict(job) for job in jobs],
+    }
     if chosen.json:
-        ratios, mat_ratios = (
-            {
-                name: {key: ratio_to(calibration[name], v) for key, v in figures.items() if isinstance(v, Timing)}
-                for name, figures in instants.items()
-            }
-            for instants, calibration in ((values, calibrations), (mat_values, mat_calibrations))
-        )
-        content = {
-            "platform": platform.platform(),
-            "python": platform.python_version(),
-            "load": load,
-            "repeat": repeat,
-            "unit": "s",
-            "run": run,
-            "calibration": calibrations,
-            "instants": values,
-            "ratios_to_matvec": ratios,
-            "mat": {"calibration": mat_calibrations, "instants": mat_values, "ratios_to_matvec": mat_ratios},
-            "starts": starts,
-            "jobs": [asdict(job) for job in jobs],
-        }
         chosen.json.write_text(json.dumps(content, indent=2, default=as_numbers) + "\n", encoding="utf-8")
+    if before is not None:
+        lost = losses(before, content)
+        print("\n" + "\n".join(lost or [f"no kernel takes more than {ALLOWED:g} times what it took in {chosen.check}"]))
+        return 1 if lost else 0
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(main())
