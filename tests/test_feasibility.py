@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ from contact.feasibility import closing_contacts, free_velocities
 from contact.metrics import contact_velocity
 from contact.metrics_kernels import idle_speed, law_errors
 from contact.problem import force_scales
+from contact.solvers import judge as judging
 from contact.solvers.judge import Judge, lenient
 
 FLOOR = np.array([[0.0, 0.0, 1.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
@@ -181,6 +183,23 @@ def test_the_judge_refuses_what_the_heavy_box_hides() -> None:
     judge = Judge(problem, 1e-8)
     assert not judge.look(v, lam, 0) and judge.error > 0.9
     assert "Only the law of a light or slow contact is missing." in judge.solution({}, {}).message
+
+
+def test_what_rests_asks_for_no_better_estimate_than_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The later ones are twenty products with A, which took a third of a step of a mat that lies still."""
+    asked: list[np.ndarray] = []
+
+    def estimates(problem: ContactProblem) -> Iterator[np.ndarray]:
+        for estimate in free_velocities(problem):
+            asked.append(estimate)
+            yield estimate
+
+    monkeypatch.setattr(judging, "free_velocities", estimates)
+    problem = boxes(1.0, 2.0)
+    lam = np.array([[0.0981, -5e-3, 0.0], [0.1962, -0.01, 0.0]])
+    judge = Judge(problem, 1e-8)
+    assert judge.look(np.array([1e-12, 0.0, 1e-13, -1e-12, 0.0, 0.0]), lam, 0) and judge.converged
+    assert len(asked) == 1
 
 
 # ---------------------------------------------------------------------- stiff free bodies

@@ -191,9 +191,20 @@ class Judge:
             error = max(error, natural_map(law.u, law.lam, self._narrow_scales, law.friction, self._relaxed))
         idle = 0.0 if self._relaxed else idle_speed(law.u, law.lam, law.friction)
         if idle > VELOCITY_BOUND * pace:
-            off = idle / max(pace, *self._free_speeds(law), TINY)
-            error = max(error, off if off > VELOCITY_BOUND else 0.0)
+            error = max(error, self._idleness(law, idle, pace))
         return error
+
+    def _idleness(self, law: LawArguments, idle: float, pace: float) -> float:
+        """Return an idle speed, m/s, over the velocity of the data, at least ``pace``; 0 within its bound.
+
+        Better estimates of that velocity are asked for only as long as the bound asks for more.
+        """
+        known = max(pace, TINY)
+        for speed in self._free_speeds(law):
+            known = max(known, speed)
+            if idle <= VELOCITY_BOUND * known:
+                return 0.0
+        return idle / known
 
     @cached_property
     def _narrow_scales(self) -> np.ndarray | None:
