@@ -218,6 +218,12 @@ def test_nothing_heavy_is_imported_at_the_start(start: str, tmp_path: Path) -> N
     assert done.stdout.splitlines()[-1] == "loaded:"
 
 
+def test_who_hands_out_cases_imports_no_kernels(tmp_path: Path) -> None:
+    """The client of a sweep and its Dask workers, which wait for the process of the cases to import them."""
+    done = python("import sys, femsim.studies.sweeps.command; print('numba' in sys.modules, 'contact' in sys.modules)", tmp_path)
+    assert done.stdout == "False False\n", done.stdout + done.stderr
+
+
 @pytest.mark.parametrize("name", ROOMS)
 def test_a_package_of_another_by_our_name_is_named(name: str, tmp_path: Path) -> None:
     intruder = tmp_path / name / "__init__.py"
