@@ -31,6 +31,15 @@ def test_lag_against_the_plain_sum() -> None:
     assert find_lag(np.ones((50, 1)), short, np.ones(1), least=-99, greatest=99) is None
 
 
+def test_long_records_are_correlated_by_transforms_to_the_same_score() -> None:
+    rng = np.random.default_rng(6)
+    long = np.cumsum(rng.normal(size=1500))[:, None]
+    short = long[437:1237] * 2.0 + rng.normal(0, 0.3, (800, 1)) + 4.0
+    lag = find_lag(long, short, np.ones(1), least=-10_000, greatest=10_000)
+    assert lag is not None and abs(lag.samples - 437) < 0.5
+    assert lag.explained == pytest.approx(plain_score(long[:, 0], short[:, 0], 437), rel=1e-9)
+
+
 def plain_score(a: np.ndarray, b: np.ndarray, shift: int) -> float:
     pairs = [(a[j + shift], b[j]) for j in range(len(b)) if 0 <= j + shift < len(a)]
     if len(pairs) < 0.5 * min(len(a), len(b)):

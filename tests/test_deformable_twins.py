@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import math
 from collections import defaultdict
 from dataclasses import replace
 
@@ -44,6 +45,10 @@ def level_edges(body: Body, points: np.ndarray, first: int) -> list[tuple[int, i
     return edges
 
 
+#: Of edges farther from each other than this nothing is asked: it is more than margin, radii and depths together, m.
+FAR = 0.03
+
+
 def plain_crossings(bodies: tuple[Body, Body], points: np.ndarray, firsts: tuple[int, int], margin: float) -> Found:
     """Gap, normal and parameters of all crossings of two bodies, by the ends of the edges."""
     radii = [body.radius if isinstance(body, Strand) else 0.0 for body in bodies]
@@ -55,6 +60,9 @@ def plain_crossings(bodies: tuple[Body, Body], points: np.ndarray, firsts: tuple
         if not ((kind0 and kind1) or (rigid[0] and kind0 == 2) or (rigid[1] and kind1 == 2)):
             continue
         u, v = points[b] - points[a], points[d] - points[c]
+        between = points[a] + 0.5 * u - points[c] - 0.5 * v
+        if math.sqrt(between @ between) > 0.5 * (math.sqrt(u @ u) + math.sqrt(v @ v)) + FAR:
+            continue
         n = np.cross(u, v)
         if np.linalg.norm(n) <= kernels.CROSSING * np.linalg.norm(u) * np.linalg.norm(v):
             continue

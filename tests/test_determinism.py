@@ -16,7 +16,7 @@ THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 CODE = """
 import hashlib, sys
 import femsim as fs
-scene = fs.Scene("a", dt=0.01, duration=0.12, theta=1.0)
+scene = fs.Scene("a", dt=0.01, duration=0.07, theta=1.0)
 scene.add_floor()
 cube, rubber = fs.box_tets((0.04, 0.04, 0.04), 6), fs.Elastic(1e5, 0.3, 1000.0)
 scene.add_soft("cube", cube, rubber, position=(0, 0, 0.0255), rotation=(0.1, 0.2, 0))

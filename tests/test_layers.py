@@ -218,6 +218,25 @@ def test_nothing_heavy_is_imported_at_the_start(start: str, tmp_path: Path) -> N
     assert done.stdout.splitlines()[-1] == "loaded:"
 
 
+def test_who_hands_out_cases_imports_no_kernels(tmp_path: Path) -> None:
+    """The client of a sweep and its Dask workers, which wait for the process of the cases to import them."""
+    done = python("import sys, femsim.studies.sweeps.command; print('numba' in sys.modules, 'contact' in sys.modules)", tmp_path)
+    assert done.stdout == "False False\n", done.stdout + done.stderr
+
+
+def test_comparing_with_a_log_imports_no_statistics(tmp_path: Path) -> None:
+    """Of scipy, whose rooms for signals and statistics take over a second."""
+    work = """import sys, numpy as np, femsim.studies.calibration.estimate as e
+from femsim.studies.comparison import agreement, alignment
+x = np.sin(np.arange(1500.0) ** 1.1)[:, None]
+alignment.find_lag(x, x[300:], np.ones(1), least=-2000, greatest=2000)
+agreement.mean_and_confidence([1.0, 2.0])
+e.estimate([x], [np.ones((1500, 1, 1))], np.zeros(1), 0.95, known_noise=False)
+print([name for name in ("scipy.signal", "scipy.stats") if name in sys.modules])"""
+    done = python(work, tmp_path)
+    assert done.stdout == "[]\n", done.stdout + done.stderr
+
+
 @pytest.mark.parametrize("name", ROOMS)
 def test_a_package_of_another_by_our_name_is_named(name: str, tmp_path: Path) -> None:
     intruder = tmp_path / name / "__init__.py"

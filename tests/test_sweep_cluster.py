@@ -54,7 +54,7 @@ def sweep_file(folder: Path, wait: float, count: int = COUNT) -> Path:
     path = folder / "s.toml"
     path.write_text(
         f'scene = "slow.py"\nmetrics = {{ top = "absmax(cube_fz_N)", end = "final(cube_fx_N)" }}\noutputs.series = "all"\n'
-        f"sampling = {{ count = {count} }}\nparameters = {{ wait = {wait}, k = {{ between = [1, 10] }} }}\n"
+        f"parameters = {{ wait = {wait}, k = {{ range = [1, 10], count = {count} }} }}\n"
     )
     return path
 
@@ -91,8 +91,11 @@ def started() -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
         yield start
 
 
+COMMAND = ("-c", "from femsim.cli import main; main()")
+
+
 def femsim_sweep(*arguments: str) -> tuple[str, ...]:
-    return ("-c", "from femsim.cli import main; main()", "sweep", *arguments)
+    return (*COMMAND, "sweep", *arguments)
 
 
 def until(true: Callable[[], Any], process: subprocess.Popen[bytes] | None = None) -> None:
@@ -125,11 +128,6 @@ def is_complete(out: Path, count: int = COUNT) -> bool:
 def runs_of(folder: Path) -> list[str]:
     """What was begun; the first entries are those of the first steps before a sweep."""
     return (folder / "log.txt").read_text().split("\n")[:-1]
-
-
-def wait_for_end(process: subprocess.Popen[bytes]) -> int:
-    process.communicate(timeout=PATIENCE)
-    return process.returncode
 
 
 def free_port() -> int:
@@ -186,14 +184,18 @@ def test_rows_that_are_lost_with_their_worker_are_asked_for_again(
     assert result.status == "converged" and is_complete(out) and len(set(seen)) == COUNT, table(out)["message"].to_list()
 
 
-def test_a_killed_worker_costs_only_what_it_was_doing(tmp_path: Path, started: Callable[..., subprocess.Popen[bytes]]) -> None:
+def test_a_killed_worker_costs_only_what_it_was_doing(tmp_path: Path) -> None:
     out = tmp_path / "out"
-    client = started(*femsim_sweep(str(sweep_file(tmp_path, 0.4)), "--out", str(out), "--quiet", "--workers", "2"))
-    until(lambda: len(finished(out)) >= 3, client)
-    before = times_of(out)
-    victim, *_ = workers_of(client.pid)
-    victim.kill()
-    assert wait_for_end(client) == 0, table(out)["message"].to_list()
+    before: dict[str, int] = {}
+
+    def on_row(row: dict[str, Any]) -> None:
+        if not before and len(finished(out)) >= 3:
+            before.update(times_of(out))
+            victim, *_ = workers_of(os.getpid())
+            victim.kill()
+
+    result = femsim.sweep(sweep_file(tmp_path, 0.4), out=out, workers=2, on_row=on_row)
+    assert result.status == "converged" and before, table(out)["message"].to_list()
     assert is_complete(out)
     # cases that had ended were not run again: their files are those from before
     assert before.items() < times_of(out).items()
@@ -201,7 +203,7 @@ def test_a_killed_worker_costs_only_what_it_was_doing(tmp_path: Path, started: C
 
 
 def test_a_client_that_is_killed_interrupted_or_asked_to_end_loses_nothing(
-    tmp_path: Path, started: Callable[..., subprocess.Popen[bytes]]
+    tmp_path: Path, started: Callable[..., subprocess.Popen[bytes]], call: Any
 ) -> None:
     """Resumed after each: by 9, by Ctrl-C, and by signals that reach it alone, as from a batch system, or its whole group, as
     from a terminal that hangs up.
@@ -225,20 +227,22 @@ def test_a_client_that_is_killed_interrupted_or_asked_to_end_loses_nothing(
         assert "Traceback" not in text and set(table(out)["status"]) == {"converged", "not run"}
         assert before.items() < times_of(out).items()  # what had ended was not run again
     before, begun = times_of(out), len(runs_of(tmp_path))
-    assert wait_for_end(started(*femsim_sweep(str(file), "--out", str(out), "--quiet", "--resume", "--workers", "1"))) == 0
+    assert call("sweep", str(file), "--out", str(out), "--quiet", "--resume", "--workers", "1")[0] == 0
     assert is_complete(out, count) and before.items() < times_of(out).items()
     # built to see its columns, the first steps, twice, and what was missing
     assert len(runs_of(tmp_path)) == begun + 3 + count - len(before)
 
 
-def test_a_calibration_killed_again_and_again_goes_on(tmp_path: Path, started: Callable[..., subprocess.Popen[bytes]]) -> None:
+def test_a_calibration_killed_again_and_again_goes_on(
+    tmp_path: Path, started: Callable[..., subprocess.Popen[bytes]], undrawn: None, call: Any
+) -> None:
     """By 9 and by Ctrl-C: it ends as one that was never stopped, and no case runs twice."""
     file, out = write(tmp_path, FREE + FIT), tmp_path / "cut"
     whole = femsim.calibrate(file, out=tmp_path / "whole", workers=1)
-    words = ("-c", "from femsim.cli import main; main()", "calibrate", str(file), "--quiet", "--out", str(out), "--workers", "1")
+    words = ("calibrate", str(file), "--quiet", "--out", str(out), "--workers", "1")
     before: dict[str, int] = {}
     for name in ("SIGKILL", "SIGINT"):
-        client = started(*words, *(["--resume"] if before else []), stderr=subprocess.STDOUT)
+        client = started(*COMMAND, *words, *(["--resume"] if before else []), stderr=subprocess.STDOUT)
         known = len(before) + 3
         until(lambda least=known: len(finished(out)) >= least, client)
         client.send_signal(getattr(signal, name))
@@ -249,14 +253,14 @@ def test_a_calibration_killed_again_and_again_goes_on(tmp_path: Path, started: C
         now = times_of(out)
         assert before.items() <= now.items()
         before = now
-    assert wait_for_end(started(*words, "--resume")) == 0
+    assert call(*words, "--resume")[0] == 0
     assert before.items() <= times_of(out).items()
     found = json.loads((out / "calibration.json").read_text())["parameters"]
     assert {name: one["value"] for name, one in found.items()} == whole.values and finished(out) == finished(tmp_path / "whole")
 
 
 def test_a_killed_scheduler_is_said_and_the_sweep_resumed(
-    tmp_path: Path, started: Callable[..., subprocess.Popen[bytes]]
+    tmp_path: Path, started: Callable[..., subprocess.Popen[bytes]], call: Any
 ) -> None:
     """Also the same sweep on a scheduler and workers that were started separately, and on one that does not answer."""
     out, file = tmp_path / "out", sweep_file(tmp_path, 0.4)
@@ -271,7 +275,7 @@ def test_a_killed_scheduler_is_said_and_the_sweep_resumed(
     assert set(rows["status"]) == {"converged", "not run"} and rows["id"].is_unique
     assert 3 <= (rows["status"] == "converged").sum() <= len(there) < COUNT
     address, _ = cluster(started, 1)
-    assert wait_for_end(started(*femsim_sweep(str(file), "--out", str(out), "--resume", "--scheduler", address))) == 0
+    assert call("sweep", str(file), "--out", str(out), "--resume", "--scheduler", address)[0] == 0
     assert is_complete(out)
 
 

@@ -74,7 +74,7 @@ def estimate(
     known_noise : bool
         Whether the standard deviations are given; then smaller residuals do not make intervals smaller.
     """
-    from scipy.stats import t as student
+    from scipy.special import stdtrit  # as scipy.stats.t.ppf, which takes a second to import
 
     p = len(prior)
     n = sum(r.size for r in residuals)
@@ -103,8 +103,8 @@ def estimate(
     correlation = covariance / np.outer(usual, usual)
     effective = n / memory
     freedom = max(effective - p, 1.0)
-    half = student.ppf(0.5 + 0.5 * confidence, freedom) * deviation
-    joint = student.ppf(1.0 - 0.5 * (1.0 - confidence) / p, freedom) * deviation
+    half = stdtrit(freedom, 0.5 + 0.5 * confidence) * deviation
+    joint = stdtrit(freedom, 1.0 - 0.5 * (1.0 - confidence) / p) * deviation
     values, vectors = np.linalg.eigh(correlation * np.outer(deviation, deviation))
     return Estimate(
         deviation, correlation, half, joint, float(np.sqrt(scale2)), n, effective, vectors.T[::-1],

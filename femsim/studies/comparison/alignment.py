@@ -14,6 +14,7 @@ from femsim.studies.comparison.log import Log
 from femsim.studies.comparison.resampling import fill_gaps, gap_mask, resample
 
 _MOST_ALIGNED = 200_000  # samples in the search for the lag
+_SHORT = 1_000_000  # products of samples; fewer are summed one by one sooner than by Fourier transforms
 _FARTHEST = 1e15  # s; beyond any overlap
 #: A torque that varies by less than this part of a force (N m by N), or a force by less than this part of a torque, is none.
 _ROUNDING = 1e-9
@@ -287,9 +288,13 @@ def _scores(first: np.ndarray, second: np.ndarray, weights: np.ndarray) -> tuple
 
 def _correlate(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """sum_j a[j + shift] b[j] for all shifts from -(len(b) - 1) to len(a) - 1."""
-    from scipy.signal import correlate
+    if len(a) * len(b) < _SHORT:
+        return np.correlate(a, b, mode="full")
+    from scipy.fft import irfft, next_fast_len, rfft  # scipy.signal does the same, and takes a second and a half to import
 
-    return np.asarray(correlate(a, b, mode="full", method="auto"))
+    count = len(a) + len(b) - 1
+    length = next_fast_len(count, real=True)
+    return np.asarray(irfft(rfft(a, length) * rfft(b[::-1], length), length)[:count])
 
 
 def variation_weights(values: np.ndarray, groups: Sequence[str]) -> np.ndarray:

@@ -23,17 +23,21 @@ from femsim.base.columns import Columns
 from femsim.base.errors import InputError, did_you_mean, naming_parameters
 from femsim.base.notebook import card
 from femsim.base.status import FINISHED
+from femsim.run.result import Run
 from femsim.run.showing import table_of
 from femsim.run.simulate import simulate
+from femsim.scene.scene import Scene
 from femsim.scene.scene_file import scene_parameters
 from femsim.studies.sweeps.case import TABLES_FILE, Job, Row, read_row, run_case
-from femsim.studies.sweeps.packing import TAKEN, Build, Measure, Packed, pack
+from femsim.studies.sweeps.packing import TAKEN, Packed, pack
 from femsim.studies.sweeps.process import COMPILE_S, CaseProcess
 from foreign.text import read_npz
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
+Build = Callable[..., Scene] | str | Path
+Measure = Callable[[Run], Mapping[str, float]]
 #: Options of a run that are the business of what runs it.
 _OWN = {"scene", "out", "overwrite", "quiet", "scene_path", "on_step", "until", "checkpoint_every", "dump_problems"}
 

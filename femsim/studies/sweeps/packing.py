@@ -8,18 +8,18 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from femsim.base.errors import InputError
 from femsim.base.packages import require
-from femsim.run.result import Run
-from femsim.scene.scene import Scene
 from femsim.scene.scene_file import load_scene
 
-Build = Callable[..., Scene] | str | Path
-Measure = Callable[[Run], Mapping[str, float]]
+if TYPE_CHECKING:  # who hands cases out needs no kernels
+    from femsim.run.result import Run
+    from femsim.scene.scene import Scene
+
 #: Columns of every table of runs, beside parameters and what is measured.
 TAKEN = ("case", "status", "verdict", "message")
 
@@ -38,12 +38,14 @@ class Packed:
         ``measure(run) -> {name: number}``.
     """
 
-    build: Build
+    build: Callable[..., Scene] | str | Path
     parameters: Mapping[str, Any]
-    measure: Measure | None
+    measure: Callable[[Run], Mapping[str, float]] | None
 
     def scene(self) -> Scene:
         """Build the scene; InputError where something else comes of it."""
+        from femsim.scene.scene import Scene
+
         made: Any = self.build(**self.parameters) if callable(self.build) else load_scene(self.build, **self.parameters)
         if not isinstance(made, Scene):
             raise InputError(f"build gave {made!r}; it must return an fs.Scene.")
