@@ -44,18 +44,19 @@ CONTACTS = {
 
 @dataclass(frozen=True)
 class Task:
-    """What is simulated: its name, time step (s), number of steps, and what the columns of quality say."""
+    """What is simulated: its name, time step (s), number of steps, what its columns of quality say, and whether friction holds."""
 
     name: str
     dt: float
     steps: int
     quality: tuple[str, str, str]
+    sticks: bool = False
 
 
 BOX_SLIDES = Task("box slides, 1.5 N", 0.005, 200, ("off the way of theory, mm", "highest lift, mm", "-"))
-BOX_STICKS = Task("box sticks, 0.5 N", 0.005, 200, ("creep at the end, mm/s", "highest lift, mm", "-"))
+BOX_STICKS = Task("box sticks, 0.5 N", 0.005, 200, ("creep at the end, mm/s", "highest lift, mm", "-"), True)
 MAT_SLIDES = Task("mat slides, 4 N", 0.005, 60, ("friction found, of 0.3", "deepest node, mm", "deepest at the end, mm"))
-MAT_STICKS = Task("mat sticks, 1.5 N", 0.005, 60, ("creep at the end, mm/s", "deepest node, mm", "deepest at the end, mm"))
+MAT_STICKS = Task("mat sticks, 1.5 N", 0.005, 60, ("creep at the end, mm/s", *MAT_SLIDES.quality[1:]), True)
 BALL = Task("ball gripped and lifted", 0.005, 400, ("slip in the lift, mm", "creep at the end, mm/s", "deepest while held, mm"))
 
 
@@ -89,7 +90,6 @@ def mujoco_of(task: Task, contact: str, body: str) -> tuple[Any, Any]:
 
     mujoco.set_mju_user_warning(lambda _: None)  # of soft bodies that its linear solver does not get to the end; else in a file
     solver = "CG" if "flexcomp" in body else "Newton"
-
     geoms, options = CONTACTS[contact]
     geoms = geoms.format(twice=2.0 * task.dt)
     model = mujoco.MjModel.from_xml_string(f"""
@@ -131,7 +131,7 @@ BOX_MASS, BOX_HALF, BOX_FRICTION = 0.4, 0.05, 0.3
 def box_quality(task: Task, force: float, way: list[float], height: list[float]) -> tuple[float, float, float]:
     """Columns of the box, by its ways and heights, m."""
     lift = 1e3 * max(0.0, *(h - BOX_HALF for h in height))
-    if task is BOX_STICKS:
+    if task.sticks:
         return 1e3 * (way[-1] - way[-21]) / (20 * task.dt), lift, float("nan")
     theory = 0.5 * (force / BOX_MASS - BOX_FRICTION * GRAVITY) * (task.steps * task.dt) ** 2
     return 1e3 * abs(way[-1] - theory), lift, float("nan")
@@ -189,7 +189,7 @@ def mat_quality(task: Task, force: float, place: list[float], depth: list[float]
     deep = 1e3 * max(depth), 1e3 * depth[-1]
     x, n = np.array(place), 30
     t = task.dt * np.arange(len(x))
-    if task is MAT_STICKS:
+    if task.sticks:
         return 1e3 * float(np.polyfit(t[-n:], x[-n:], 1)[0]), *deep
     pushed = 2.0 * float(np.polyfit(t[-n:], x[-n:], 2)[0])
     mass = MAT.density * MAT_SIDE * MAT_SIDE * MAT_HEIGHT

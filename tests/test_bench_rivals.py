@@ -47,7 +47,7 @@ def test_quality_of_the_mat_and_the_ball() -> None:
 def test_mujoco_slides_about_as_far(contact: str) -> None:
     assert rivals.mujoco_box(rivals.BOX_SLIDES, 1.5, contact).quality[0] < 10.0
     short = rivals.mujoco_mat(replace(rivals.MAT_STICKS, steps=35), 1.5, contact)
-    assert 0.0 < short.quality[1] < 1.0 and abs(short.quality[0]) < 50.0
+    assert 0.0 < short.quality[1] < 1.0 and abs(short.quality[0]) < 10.0  # mm/s: its contact creeps
 
 
 def test_what_is_not_installed_is_said(
