@@ -44,7 +44,7 @@ CONTACTS = {
 
 @dataclass(frozen=True)
 class Task:
-    """What is simulated: its name, time step (s), number of steps, what its columns of quality say, and whether friction holds."""
+    """What is simulated: its name, time step (s), steps, what its columns of quality say, and whether friction holds."""
 
     name: str
     dt: float
