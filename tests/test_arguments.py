@@ -94,7 +94,9 @@ def test_what_no_function_takes_is_a_sentence(name: str, tmp_path: Path, monkeyp
     for parameter in FUNCTIONS[name]:
         for strange in STRANGE:
             try:
-                getattr(fs, name)(**{**FUNCTIONS[name], parameter: strange})
+                given = {**FUNCTIONS[name], parameter: strange}
+                first = [given.pop("path")] if name == "load_scene" else []  # a scene may have a parameter path
+                getattr(fs, name)(*first, **given)
             except (ValueError, fs.ContactError) as error:
                 assert type(error) is not ValueError, f"{parameter}={strange!r}: {error}"
                 assert str(error).rstrip().endswith((".", "?")), f"{parameter}={strange!r}: {error}"

@@ -209,6 +209,13 @@ def test_an_unknown_parameter_names_the_nearest_and_all(tmp_path: Path) -> None:
     assert "there is none" in refusal(build(tmp_path, ""), a=1)
 
 
+def test_a_parameter_may_be_named_path(tmp_path: Path) -> None:
+    text = "def build(path: str = '') -> fs.Scene:\n    return fs.Scene(path, dt=0.01, duration=0.1)\n"
+    file = tmp_path / "follow.py"
+    file.write_text(f"import femsim as fs\n\n\n{text}")
+    assert fs.load_scene(file, path="tool").name == "tool"
+
+
 def test_a_parameter_without_default_must_be_given(tmp_path: Path) -> None:
     path = build(tmp_path, "force: float, mass: float, side=1.0")
     assert refusal(path, side=2) == f"{path}: the scene needs force, mass; give each by --set NAME=VALUE."

@@ -76,7 +76,7 @@ class Parameter:
 
 
 @naming_parameters
-def load_scene(path: str | Path, **parameters: Any) -> Scene:
+def load_scene(path: str | Path, /, **parameters: Any) -> Scene:
     """Build the scene of a scene file.
 
     Parameters
