@@ -126,6 +126,7 @@ def test_orientations_are_read(header: str, turns: np.ndarray, options: dict[str
     text = rows(XYZ, turns)
     file = put(tmp_path, header + (text.replace(" ", ",") if header else text))
     path = fs.load_path(file, dt=0.25, **options)
+    assert ("quaternions by name" in repr(path)) == ("qw" in header or "orientation.w" in header)
     assert np.array_equal(path.positions, XYZ) and same_turns(path)
     assert np.allclose(path.start[1], TURNS[0].as_rotvec()) and np.array_equal(path.start[0], XYZ[0])
 
@@ -275,9 +276,19 @@ def changed(row: int, x: float) -> str:
             "several may be a position: left_x left_y left_z, b_x b_y b_z",
         ),
         ("x,y,z,rx,ry,rz\n1,2,3,0,0,0\n1,2,3,0,0,0", {}, "rx ry rz may be rotation vectors or angles of some Euler"),
+        (
+            "x,y,z,roll,pitch,yaw_deg\n1,2,3,0,0,9\n1,2,3,0,0,9",
+            {},
+            "roll pitch yaw are Euler angles, which are not read, .* columns=",
+        ),
+        ("x,y,z,qx,qy,qz\n1,2,3,0,0,0\n1,2,3,0,0,0", {}, "qx qy qz are three parts of a quaternion; write the fourth"),
         ("x_mm,y_m,z_m\n1,2,3\n4,5,6", {}, "units mm, m, m; give them all in one"),
         ("1 2 3", {}, "1 rows"),
-        ("0.1 1 2 3\n0.3 1 2 3\n0.2 1 2 3", {}, r"line 3 \(0.1 s after the first\) lies before line 2"),
+        (
+            "0.1 1 2 3\n0.3 1 2 3\n0.2 1 2 3",
+            {},
+            r"line 3 \(0.1 s after the first\) lies before line 2 .*, the only such place; times",
+        ),
         ("0 1 2 3\n1 1 2 3\n1 1 2 3", {}, r"line 3 \(1 s\) repeats the time of line 2 \(1 s\)"),
         ("0 1 2 3\n1000000000 1 2 3", {}, "lasts 1e[+]09 s.*time_unit='ms', 'us' or 'ns'"),
         ("100 200 300\n101 200 300", {}, r"reaches 300 in line 1 \(0 s\).*length='mm'"),
@@ -350,6 +361,7 @@ def test_a_quick_way_out_and_back_is_no_fault(tmp_path: Path) -> None:
     [
         ("time,x,y,z,qw,qx,qy,qz,qw", {}, r"2 columns 'qw' \(columns 5, 9\), each of which may be a part of the pose"),
         ("time,x,y,z,qw,qx,qy,qz,y", {}, r"2 columns 'y' \(columns 3, 9\), each of which may be a part of the pose"),
+        ("time,x_m,x_m,z_m,qw,qx,qy,qz", {}, r"columns 2 and 3 have one name, 'x'; name three by columns="),
         ("time,x,y,z,qw,qx,qy,qz,time", {}, r"2 columns 'time' \(columns 1, 9\), each of which may be the time"),
         ("header.stamp,x,y,z,qw,qx,qy,qz,header.stamp", {}, r"2 columns 'header.stamp' .* may be the time; .* number as time="),
         ("time,x,y,z,qw,qx,qy,qz,time", {"time": "1"}, ""),

@@ -46,6 +46,7 @@ _LONGEST_NAME = 80
 _BEFORE = r"(|.*[^a-z])"
 _QUATERNION = re.compile(_BEFORE + r"(?:q|quat|quaternion|orientation|rotation|rot|ori)[_. ]?([wxyz])")
 _VECTOR = re.compile(_BEFORE + r"(?:r|rot|rotvec|rotation_?vector|rotation|axis_?angle)[_. ]?([xyz])")
+_EULER = re.compile(_BEFORE + r"(roll|pitch|yaw)")
 _MATRIX = re.compile(_BEFORE + r"(?:r|m|rot|rotation)[_. ]?([0-3])[_. ]?([0-3])")
 #: What stands before x, y and z of a column that is no position.
 _NO_PLACE = re.compile(
@@ -84,6 +85,8 @@ class RawPath:
         "line" or "message".
     frame : str
         Frame that the file names; "" for none.
+    by_name : bool
+        Whether a header names the parts of the orientations, so that their order in the file is no matter.
     notes, on_times : tuple of str
         What a reader should know; the second where speeds make it plausible, see :func:`may_be_ms`.
     """
@@ -98,8 +101,14 @@ class RawPath:
     lines: Sequence[int]
     word: str = "line"
     frame: str = ""
+    by_name: bool = False
     notes: tuple[str, ...] = ()
     on_times: tuple[str, ...] = ()
+
+
+def one_of(count: int) -> str:
+    """Say how many places there are like the one that is named."""
+    return "the only such place" if count == 1 else f"one of {count} such places"
 
 
 #: Ways from row to row, (n - 1,), and their largest speed.
@@ -268,8 +277,9 @@ def _of_table(file: Path, asked: Asked) -> RawPath:
     if named and unread:
         notes.append(f"columns that were not read: {', '.join(unread[:12])}{' ...' if len(unread) > 12 else ''}")
     return RawPath(
-        places, turns, orientation or "", unit, angle, times, clock, table.lines, notes=tuple(notes), on_times=tuple(on_times)
-    )
+        places, turns, orientation or "", unit, angle, times, clock, table.lines,
+        by_name=asked.columns is None and named, notes=tuple(notes), on_times=tuple(on_times),
+    )  # fmt: skip
 
 
 def finite_column(table: Table, name: str) -> np.ndarray:
@@ -458,6 +468,8 @@ def _place_columns(table: Table, taken: Sequence[str]) -> list[str]:
         which = (
             f"several may be a position: {several}" if whole else "none is a position (robot.load_path reads angles of joints)"
         )
+        if twice := [name for name in table.double if _PLACE.fullmatch(name.lower())]:
+            which = f"columns {' and '.join(table.double[twice[0]])} have one name, {twice[0]!r}"
         raise InputError(
             f"path {table.path}: of its columns {' '.join(table.columns)[:120]!r}, {which}; name three by columns=, or let one "
             "name end in 'x_m', one in 'y_m', one in 'z_m'."
@@ -469,26 +481,32 @@ def _turn_columns(table: Table, asked: str | None) -> tuple[str | None, list[str
     """How orientations are written and their columns, in that order; none where no name says so."""
     if asked is not None and asked.startswith("pose"):
         raise InputError(f"path {table.path}: poses as matrices (4, 4) under a header need columns=, 16 names.")
-    whole: dict[str, list[list[str]]] = {"wxyz": [], "vector": [], "matrix": []}
+    whole: dict[str, list[list[str]]] = {"wxyz": [], "vector": [], "euler": [], "matrix": []}
+    parts: list[str] = []
     for kind, pattern, keys in (
         ("wxyz", _QUATERNION, ["w", "x", "y", "z"]),
         ("vector", _VECTOR, ["x", "y", "z"]),
+        ("euler", _EULER, ["roll", "pitch", "yaw"]),
         ("matrix", _MATRIX, None),
     ):
         found: dict[str, dict[str, str]] = {}
         for name, unit in _named_units(table):
             match = pattern.fullmatch(name.lower())
-            if match and (not unit or (kind == "vector" and plain_unit(unit) in UNITS["angle"])):
+            if match and (not unit or (kind in ("vector", "euler") and plain_unit(unit) in UNITS["angle"])):
                 found.setdefault(match[1], {})["".join(match.groups()[1:])] = name
         for own in found.values():
             for first in [keys] if keys else _MATRIX_KEYS:
                 if set(own) == set(first):
                     whole[kind].append([own[key] for key in first])
-    return _choose_turns(table, asked, whole)
+            if kind == "wxyz" and len(own) == 3:
+                parts = [*own.values()]
+    return _choose_turns(table, asked, whole, parts)
 
 
-def _choose_turns(table: Table, asked: str | None, whole: dict[str, list[list[str]]]) -> tuple[str | None, list[str]]:
-    """Of the columns that may be orientations, those that are."""
+def _choose_turns(
+    table: Table, asked: str | None, whole: dict[str, list[list[str]]], parts: Sequence[str]
+) -> tuple[str | None, list[str]]:
+    """Of the columns that may be orientations, those that are; ``parts`` are three of a quaternion."""
     wanted = {"xyzw": "wxyz"}.get(asked or "", asked)  # by name, the order of the columns is no matter
     if wanted is None:
         if whole["wxyz"] or whole["matrix"]:
@@ -498,6 +516,16 @@ def _choose_turns(table: Table, asked: str | None, whole: dict[str, list[list[st
             raise InputError(
                 f"path {table.path}: columns {names} may be rotation vectors or angles of some Euler convention, which are not "
                 "read; say orientation='vector' for the first, or name the three columns of the position by columns=."
+            )
+        elif whole["euler"]:
+            raise InputError(
+                f"path {table.path}: columns {' '.join(whole['euler'][0])} are Euler angles, which are not read, since nothing says "
+                "their order; write quaternions or matrices, or leave them out: name the three columns of the position by columns=."
+            )
+        elif parts:
+            raise InputError(
+                f"path {table.path}: columns {' '.join(parts)} are three parts of a quaternion; write the fourth too, or leave "
+                "them out: name the three columns of the position by columns=."
             )
         else:
             return None, []

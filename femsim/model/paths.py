@@ -21,7 +21,7 @@ from femsim.base.rotations import (
     vector_from_quaternion,
 )
 from femsim.base.units import TIME_UNITS, UNITS, plain_unit
-from femsim.model.path_files import ORIENTATIONS, WORDS, Asked, RawPath, may_be_ms, read_path, read_turns
+from femsim.model.path_files import ORIENTATIONS, WORDS, Asked, RawPath, may_be_ms, one_of, read_path, read_turns
 
 #: Positions beyond this, m, are taken for a wrong unit where nothing states it; those beyond the second are refused. Longest, s.
 _REACH, FARTHEST, _LATEST = 20.0, 1e6, 1e6
@@ -285,7 +285,10 @@ def load_path(
     if quaternions is not None:
         ways.append((np.linalg.norm(_turn_vectors(quaternions), axis=1), max_turn))
     on_times = raw.on_times if may_be_ms(times, *ways) else ()
-    words = [f"lengths in {unit or 'm'}", WORDS.get(raw.orientation if orientations is None else kind, "no orientations")]
+    written = WORDS.get(raw.orientation if orientations is None else kind, "no orientations")
+    if raw.by_name and orientations is None and raw.orientation == "wxyz":
+        written = "quaternions by name"
+    words = [f"lengths in {unit or 'm'}", written]
     words.append(f"frame {raw.frame!r}" if raw.frame else "frame of the file")
     words[-1] += " is the world" if base is None else f" stands at {list(base[0])} m, turned by {list(base[1])} rad, in the world"
     words += [f"no time column: rows are dt = {dt:g} s apart"] if raw.times is None else []
@@ -332,7 +335,7 @@ class _Rows:
             k = int(bad[0]) + 1
             kind = "repeats the time of" if self.times[k] == self.times[k - 1] else "lies before"
             raise InputError(
-                f"path {self.file}: {self.at(k)} {kind} {self.at(k - 1)}, one of {len(bad)} such places; times must increase: "
+                f"path {self.file}: {self.at(k)} {kind} {self.at(k - 1)}, {one_of(len(bad))}; times must increase: "
                 "sort the file, or remove what repeats."
             )
         if not self.times[-1] <= _LATEST:
@@ -409,7 +412,7 @@ class _Rows:
                 k = int(fast[0])
                 raise InputError(
                     f"path {self.file} {verb} by {way[k]:.4g} {unit} from {self.at(k)} to {self.at(k + 1)}, at {speed[k]:.4g} "
-                    f"{unit}/s, one of {len(fast)} such places; allowed are {limit:g} {unit}/s. Check units and dt, remove "
+                    f"{unit}/s, {one_of(len(fast))}; allowed are {limit:g} {unit}/s. Check units and dt, remove "
                     f"what is wrong, or give {option}=."
                 )
             found, back = _jumps(steps, spans, least), _outliers(steps, spans, 2.0 * least)
@@ -419,7 +422,7 @@ class _Rows:
                 found = np.union1d(found, back)
                 raise InputError(
                     f"path {self.file} jumps by {way[k]:.4g} {unit} from {self.at(k)} to {self.at(k + 1)}{again}, ten times as "
-                    f"fast as around it, one of {len(found)} such places; remove what is wrong, or say jumps=True if the robot "
+                    f"fast as around it, {one_of(len(found))}; remove what is wrong, or say jumps=True if the robot "
                     "did so."
                 )
         usual = float(np.median(spans))

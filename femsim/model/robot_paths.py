@@ -24,7 +24,15 @@ from femsim.base.table import Table, read_table
 from femsim.base.units import UNITS, plain_unit
 from femsim.model.bodies.tree import TreeBody
 from femsim.model.drives import Profile
-from femsim.model.path_files import check_double_times, finite_column, notes_on_times, notes_on_turns, time_column, times_of
+from femsim.model.path_files import (
+    check_double_times,
+    finite_column,
+    notes_on_times,
+    notes_on_turns,
+    one_of,
+    time_column,
+    times_of,
+)
 from femsim.model.paths import ToolPath, shipped_path
 from femsim.model.robot_checks import three
 
@@ -327,7 +335,7 @@ def load_joint_path(
             k = int(beyond[0])
             raise InputError(
                 f"path {file}: line {table.lines[k]} has {joint} at {values[k]:.4g}, beyond {low:.4g} to {high:.4g}, its range, "
-                f"one of {len(beyond)} such places; check units (angle='deg') and columns=."
+                f"{one_of(len(beyond))}; check units (angle='deg') and columns=."
             )
         found[joint] = np.clip(values, low, high)
         odd += notes_on_turns(joint, values) if kind == "angle" and not given else []
