@@ -87,6 +87,17 @@ def test_lag_that_is_left_is_reported(run: Path, tmp_path: Path) -> None:
         assert result.trials[0].lags[name] == pytest.approx(0.03, abs=1e-3), name
 
 
+def test_an_axis_that_only_one_of_them_has_gets_no_lag_and_no_gain(run: Path, tmp_path: Path) -> None:
+    """Noise of the log beside a force that is rounding in the run: a gain of 1e8 and a lag of 40 ms were told."""
+    time, values = seen_by(run, 0.0, 2.0, 1000.0)
+    write_csv(tmp_path / "log.csv", time, noisy(values * [1, 0, 1, 1, 1, 1]))
+    series = read_run(run)
+    columns = {name: 1e-11 * column if name.endswith("_fy_N") else column for name, column in series.columns.items()}
+    result = fs.compare(replace(series, columns=columns), tmp_path / "log.csv")
+    assert math.isnan(result.axes["fy"].gain) and math.isnan(result.trials[0].lags["fy"])
+    assert result.words(["fy"])[0].endswith(" N RMS") and abs(result.trials[0].lags["fx"]) < 1e-3
+
+
 def test_frame_point_sign_units_tare_and_weight_are_undone(run: Path, tmp_path: Path) -> None:
     time, values = seen_by(run, 0.0, 2.0, 100.0)
     turn = Rotation.from_euler("xyz", (20, -35, 110), degrees=True)
@@ -391,11 +402,13 @@ def test_what_does_not_fit_is_said(run: Path, tmp_path: Path) -> None:
 # ------------------------------------------------------------------------------------------------------------- constant offsets
 
 
-@pytest.mark.parametrize(("unit", "factor"), [("ms", 1e3), ("us", 1e6)])
+@pytest.mark.parametrize(("unit", "factor"), [("ms", 1e3), ("us", 1e6), ("s", 1.0)])
 @pytest.mark.parametrize("offset", [0.0, "auto"])
 def test_times_in_another_unit_are_named(run: Path, tmp_path: Path, unit: str, factor: float, offset: object) -> None:
     time, values = seen_by(run, 0.0, 2.0, 100.0)
     log = write_csv(tmp_path / "log.csv", factor * time, values)
+    if unit == "s":  # under a header that says ms
+        log.write_text(log.read_text().replace("time", "time_ms", 1))
     with pytest.raises(fs.InputError, match=re.escape(f'if its times are in {unit}, set time.unit = "{unit}" in the card')):
         fs.compare(run, log, {"time": {"offset": offset}})
     assert fs.compare(run, log, {"time": {"offset": offset, "unit": unit}}).axes["fx"].rmse < 0.1
@@ -492,6 +505,8 @@ def test_words_are_what_a_person_would_say() -> None:
     assert said(wave - 11.8, lag=0.032) == "fz of the run reads 11.8 N too low; its shape is right; the log comes 32 ms later"
     assert said(-wave) == "fz has the opposite sign; its shape is right"
     assert said(2.0 * wave) == "fz of the run is 2 times that of the log; its shape is right"
+    above = wave + 12.0  # a scale, although a constant would lessen the misfit as much
+    assert said(0.9 * above, above) == "fz of the run is 0.9 times that of the log; its shape is right"
     assert said(10.0 * np.cos(31.0 * t)).startswith("fz differs in shape")
     assert said(wave + 11.8, channel=Channel("tip.z", "tip", "m")).startswith("tip.z of the run reads 1.18e+04 mm too high")
 

@@ -44,6 +44,7 @@ def check(log: fs.Log, atol: float = 1e-9) -> None:
     ("above", "rows"),
     [
         (["time,Fx,Fy,Fz,Tx,Ty,Tz"], lines()),
+        (["t/s;Force X / N;Fy/N;Fz / N;Mx/N m;My/Nm;Mz / N·m"], lines(";")),
         (["Time (s);Fx (N);Fy (N);Fz (N);Mx (Nm);My (Nm);Mz (Nm)"], lines(";")),
         (["t [s];Fx [N];Fy [N];Fz [N];Tx [N·m];Ty [N·m];Tz [N·m]"], lines(";", comma=True)),
         (["# t\tfx\tfy\tfz\ttx\tty\ttz"], lines("\t")),

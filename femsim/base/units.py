@@ -51,11 +51,23 @@ def is_unit(text: str) -> bool:
     return bool(unit) and (unit in TIME_UNITS or any(unit in UNITS[kind] for kind in _IN_NAMES))
 
 
+def _ends_in_unit(name: str) -> bool:
+    """Whether the last word of a name is a unit of anything, or a number."""
+    last = re.split(r"[\s_]", name)[-1]
+    return last.isdigit() or last in TIME_UNITS or any(last in units for units in UNITS.values())
+
+
 def split_unit(name: str) -> tuple[str, str]:
-    """Split "Fx (N)", "Fx [N]" and "left_fx_N" into name and unit; brackets with anything but a unit stay in the name."""
+    """Split "Fx (N)", "Fx [N]", "Fx / N" and "left_fx_N" into name and unit; what is no unit stays in the name.
+
+    "v m/s" is no velocity in m over seconds: what ends in a unit before the stroke is none of these.
+    """
     if len(name) > _LONGEST_NAME:  # the time of the search grows with its square
         return name, ""
     match = re.fullmatch(r"(.+?)\s*[\[(]([^\])]*)[\])]", name) or re.fullmatch(r"(.+?)_([A-Za-zµ]+)", name)
+    stroke = None if match else re.fullmatch(r"(.+?)\s*/\s*([A-Za-zµ·. ]+)", name)
+    if stroke and not _ends_in_unit(stroke[1]):
+        match = stroke
     if match and is_unit(match[2]):
         return match[1].strip(), match[2]
     return name, ""
@@ -67,7 +79,7 @@ def stated_unit(name: str, kind: str) -> str:
     After a dash, only units of the quantity count (mean_bar is no pressure); in brackets all do but single letters, such as
     "(l)" for left, so that a wrong one is refused.
     """
-    match = re.search(r"(?:_([A-Za-z0-9/^]+)|[\[(]([^\[\]()]+)[\])])$", name[-_LONGEST_NAME:].strip())
+    match = re.search(r"(?:(?:_|\s/\s*)([A-Za-z0-9/^]+)|[\[(]([^\[\]()]+)[\])])$", name[-_LONGEST_NAME:].strip())
     if not match:
         return ""
     unit = plain_unit(match[1] or match[2])

@@ -519,8 +519,9 @@ def _choose_turns(
             )
         elif whole["euler"]:
             raise InputError(
-                f"path {table.path}: columns {' '.join(whole['euler'][0])} are Euler angles, which are not read, since nothing says "
-                "their order; write quaternions or matrices, or leave them out: name the three columns of the position by columns=."
+                f"path {table.path}: columns {' '.join(whole['euler'][0])} are Euler angles, which are not read, since nothing "
+                "says their order; write quaternions or matrices, or leave them out: name the three columns of the position by "
+                "columns=."
             )
         elif parts:
             raise InputError(

@@ -8,6 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+#: Part of the largest value beside it below which a change of a signal is rounding.
+_ROUNDING = 1e-9
+
 
 @dataclass(frozen=True)
 class Agreement:
@@ -47,13 +50,15 @@ class Agreement:
     offset: float
 
 
-def agreement(simulated: np.ndarray, measured: np.ndarray) -> Agreement:
+def agreement(simulated: np.ndarray, measured: np.ndarray, largest: float = 0.0) -> Agreement:
     """Compare two signals on the same times.
 
     Parameters
     ----------
     simulated, measured : ndarray, (n,)
         Finite values, the same unit, n >= 3.
+    largest : float, the same unit
+        Largest value of the simulated signals of its group, such as the three forces: what is rounding beside it is constant.
     """
     error = simulated - measured
     spread = float(np.ptp(measured))
@@ -61,7 +66,7 @@ def agreement(simulated: np.ndarray, measured: np.ndarray) -> Agreement:
     s, m = simulated - simulated.mean(), measured - measured.mean()
     ss, mm, sm = float(s @ s), float(m @ m), float(s @ m)
     # a signal that is constant but for rounding has no slope
-    s_varies = ss > 1e-24 * max(float(simulated @ simulated), 1e-300)
+    s_varies = ss > max(1e-24 * max(float(simulated @ simulated), 1e-300), len(s) * (_ROUNDING * largest) ** 2)
     m_varies = mm > 1e-24 * max(float(measured @ measured), 1e-300)
     gain = gain_error = offset = math.nan
     if s_varies:

@@ -20,8 +20,9 @@ _FARTHEST = 1e15  # s; beyond any overlap
 _ROUNDING = 1e-9
 #: Records that differ by less than this part of their variation are the same, and need no fraction of a sample.
 SAME = 1e-9
-#: Units that clocks without a unit often have, s; and how many times as long as a run a log may be.
-_UNITS, _ALIKE_LONG = {"ms": 1e-3, "us": 1e-6, "ns": 1e-9}, 10.0
+#: Units that clocks without a unit often have, s, and seconds under a header that says ms; and how many times as long as a run a
+#: log may be.
+_UNITS, _ALIKE_LONG = {"ms": 1e-3, "us": 1e-6, "ns": 1e-9, "s": 1e3}, 10.0
 #: Of a log over the run, where units are right: with the sign of the run, and with the other one.
 _GAINS, _TURNED = (0.5, 2.0), (-2.0, -0.5)
 _ANY = (-math.inf, math.inf)

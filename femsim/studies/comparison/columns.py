@@ -87,7 +87,7 @@ def choose_columns(
     raise InputError(
         f"in the log {table.path} no column is recognised as a force or torque (Fx, Force X (N) ...)"
         f"{' or as a marker of the run' if markers else ''}; name them under axes in a card. "
-        f"Columns are {', '.join(table.columns)}."
+        f"Columns are {', '.join(table.titles or table.columns)}."
     )
 
 

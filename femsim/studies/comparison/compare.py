@@ -33,6 +33,8 @@ _MOST_SAMPLES = 5_000_000
 _MOST, _NOTICED, _LEAST_FORCE = 0.8, 0.5, 1e-3
 #: Run and log have one shape, of the same or of the other sign, from this correlation on.
 _ALIKE = 0.9
+#: A lag that remains is told where run and log share this part of the variation.
+_SHARED = 0.5
 #: It is taken for a weight where it lies along gravity (cosine), and for that of a body whose mass is so near.
 _ALONG, _SAME_MASS = 0.97, 0.05
 
@@ -148,7 +150,7 @@ def _compare(run: RunSeries, logs: Sequence[Log]) -> Comparison:
     good = np.isfinite(measured).all(axis=1)
     if good.sum() < LEAST_SAMPLES:
         raise InputError(f"the logs have {int(good.sum())} common samples on the grid; at least {LEAST_SAMPLES} are needed.")
-    axes = {c.name: agreement(on_grid[good, k], measured[good, k]) for k, c in enumerate(channels)}
+    axes = _agreements(channels, on_grid[good], measured[good])
     doubts += _value_doubts(run, logs[0], on_grid[good], measured[good], axes)
     groups = {g: [k for k, c in enumerate(channels) if c.group == g] for g in dict.fromkeys(c.group for c in channels)}
     return Comparison(
@@ -306,11 +308,19 @@ def _grid(run: RunSeries, placed: Sequence[_Placed], rate: float, run_rate: floa
     if len(grid) < LEAST_SAMPLES:
         spans = ", ".join(f"{p.log.source} {p.offset:.4g} to {p.offset + p.log.time[-1]:.4g} s" for p in placed)
         raise InputError(
-            f"run and logs share {len(grid)} samples at {rate:g} Hz; at least {LEAST_SAMPLES} are needed. The run has "
+            f"run and logs share {len(grid)} sample{'' if len(grid) == 1 else 's'} at {rate:g} Hz; at least {LEAST_SAMPLES} are "
+            "needed. The run has "
             f"{run.time[0]:.4g} to {run.time[-1]:.4g} s, {spans}; check time.offset, window and rate of the card."
             f"{clock_hint(placed[0].log, float(run.time[-1] - run.time[0]))}"
         )
     return np.minimum(grid, run.time[-1])
+
+
+def _agreements(channels: Sequence[Channel], simulated: np.ndarray, measured: np.ndarray) -> dict[str, Agreement]:
+    """Compare each channel, of (n, k) each, by its name."""
+    size = np.abs(simulated).max(axis=0, initial=0.0)
+    largest = {c.group: max(float(size[k]) for k, other in enumerate(channels) if other.group == c.group) for c in channels}
+    return {c.name: agreement(simulated[:, k], measured[:, k], largest[c.group]) for k, c in enumerate(channels)}
 
 
 def _trial(placed: _Placed, grid: np.ndarray, simulated: np.ndarray, rate: float, warnings: list[str]) -> Trial:
@@ -327,12 +337,13 @@ def _trial(placed: _Placed, grid: np.ndarray, simulated: np.ndarray, rate: float
             f"the log {log.source} has numbers in only {100 * covered.mean():.0f} % of the time that it shares with the run; "
             "compare a part without gaps by 'window' in the card, or mend the log."
         )
-    axes = {c.name: agreement(simulated[covered, k], values[covered, k]) for k, c in enumerate(channels)}
+    axes = _agreements(channels, simulated[covered], values[covered])
     reach, lags = len(simulated) // 10, {}
     for k, c in enumerate(channels):
         own = values[:, [k]] * (-1.0 if axes[c.name].correlation <= -_ALIKE else 1.0)
         lag = find_lag(simulated[:, [k]], own, np.ones(1), least=-reach, greatest=reach, near=0)
-        lags[c.name] = 0.0 - lag.samples / rate if lag is not None and abs(lag.samples) < reach else math.nan
+        known = lag is not None and abs(lag.samples) < reach and max(lag.explained, axes[c.name].correlation ** 2) >= _SHARED
+        lags[c.name] = 0.0 - lag.samples / rate if lag is not None and known else math.nan
     return Trial(log.source, placed.offset, placed.explained, values, axes, lags)
 
 
