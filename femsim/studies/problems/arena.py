@@ -15,6 +15,7 @@ from types import FrameType
 from typing import Any, NamedTuple
 
 from contact import SOLVERS, ContactError, make_solver
+from contact.compiled import Kernel
 from femsim.base.errors import InputError, did_you_mean
 from femsim.base.place import data_folder
 
@@ -23,8 +24,8 @@ SETS = {"small": "problems"}
 _FILES = (".hdf5", ".h5")
 #: Shortest time between two looks at the clock, s.
 _SHORTEST = 1e-3
-#: Time after which a block that is over its time, and goes on, is asked again, s.
-_AGAIN = 0.5
+#: Time after which a block that is over its time, and goes on, is asked again, s; and one that compiles a kernel.
+_AGAIN, _COMPILING = 0.5, 0.05
 
 
 class Entrant(NamedTuple):
@@ -163,7 +164,8 @@ def load_plugin(path: str | Path) -> list[str]:
 def limited(seconds: float | None) -> Iterator[None]:
     """Raise TimeoutError in the block after some seconds of CPU time of the process.
 
-    Compiled code is not interrupted: the error comes when it returns. In other threads than the first, and where the system has
+    Compiled code is not interrupted: the error comes when it returns. Nor is compiling, since numba drops an error that is raised
+    in what LLVM calls back, and then lacks the code. In other threads than the first, and where the system has
     no such timer, there is no limit.
     """
     if seconds is None or threading.current_thread() is not threading.main_thread() or not hasattr(signal, "SIGALRM"):
@@ -174,6 +176,9 @@ def limited(seconds: float | None) -> Iterator[None]:
     def look(number: int, frame: FrameType | None) -> None:
         left = end - time.process_time()
         if over:
+            return
+        if Kernel.under_way:
+            signal.setitimer(signal.ITIMER_REAL, max(left, _COMPILING))
             return
         if left <= 0.0:
             # once more later, since Python drops an error that is raised while it deletes an object
