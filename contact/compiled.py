@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import gc
 import os
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cached_property
@@ -65,6 +66,8 @@ class Kernel(CPUDispatcher):  # type: ignore[misc]
 
     #: How many kernels are being compiled at the moment, or read from a file.
     under_way: ClassVar[int] = 0
+    #: CPU time that it has taken in this process, s.
+    spent: ClassVar[float] = 0.0
 
     def enable_caching(self) -> None:
         """Keep the compiled code in a file."""
@@ -72,12 +75,15 @@ class Kernel(CPUDispatcher):  # type: ignore[misc]
 
     def compile(self, sig: Any) -> Any:
         """Compile for a signature, unless it has been, or is in a file."""
+        started = time.process_time()
         Kernel.under_way += 1
         try:
             with _without_garbage(), _SHORTER.on():
                 return super().compile(sig)
         finally:
             Kernel.under_way -= 1
+            if not Kernel.under_way:
+                Kernel.spent += time.process_time() - started
 
     def get_call_template(self, args: Any, kws: Any) -> Any:
         """Type a call by a kernel: a number that stands there is one like any other, so that it has no code of its own."""

@@ -323,17 +323,22 @@ def test_a_block_ends_after_its_cpu_time() -> None:
 
 
 def test_a_kernel_is_compiled_to_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    """LLVM drops an error that is raised while it hands over the code: numba had none, and the benchmark ended as a bug."""
-    started, compiled = time.process_time(), False
-    with pytest.raises(TimeoutError), limited(0.02):
+    """LLVM drops an error that is raised while it hands over the code: numba had none, and the benchmark ended as a bug.
+
+    Nor does the time count: what is over time would else depend on the cache.
+    """
+    started, reached = time.process_time(), ""
+    with pytest.raises(TimeoutError), limited(0.05):
         monkeypatch.setattr(Kernel, "under_way", 1)
-        while time.process_time() - started < 0.15:
+        while time.process_time() - started < 0.2:
             pass
+        monkeypatch.setattr(Kernel, "spent", Kernel.spent + 0.2)
         monkeypatch.setattr(Kernel, "under_way", 0)
-        compiled = True
+        while time.process_time() - started < 0.23:
+            reached = "compiled"
         while time.process_time() - started < 5.0:
-            pass
-    assert compiled and time.process_time() - started < 2.0
+            reached = "on its own"
+    assert reached == "on its own" and time.process_time() - started < 2.0
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")

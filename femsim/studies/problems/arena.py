@@ -165,16 +165,16 @@ def limited(seconds: float | None) -> Iterator[None]:
     """Raise TimeoutError in the block after some seconds of CPU time of the process.
 
     Compiled code is not interrupted: the error comes when it returns. Nor is compiling, since numba drops an error that is raised
-    in what LLVM calls back, and then lacks the code. In other threads than the first, and where the system has
-    no such timer, there is no limit.
+    in what LLVM calls back, and then lacks the code; its time does not count. In other threads than the first, and where the
+    system has no such timer, there is no limit.
     """
     if seconds is None or threading.current_thread() is not threading.main_thread() or not hasattr(signal, "SIGALRM"):
         yield
         return
-    end, over = time.process_time() + seconds, False
+    end, over = time.process_time() - Kernel.spent + seconds, False
 
     def look(number: int, frame: FrameType | None) -> None:
-        left = end - time.process_time()
+        left = end + Kernel.spent - time.process_time()
         if over:
             return
         if Kernel.under_way:
