@@ -63,6 +63,8 @@ def test_what_is_drawn_is_the_table(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     np.testing.assert_allclose(last, [[0, 1], [1, 1], [2, 1]])
     points = drawn["pairs"].axes[3].collections[0].get_offsets()  # second row, first column
     np.testing.assert_allclose(points, [(x, y) for x in (1, 10, 100, 1000) for y in (0.1, 0.2, 0.3)])
+    axis = drawn["pairs"].axes[3]  # lines of the grid cut through its dots
+    assert axis.collections[0].get_zorder() > axis.xaxis.get_zorder()
 
 
 def test_samples_give_points_and_words_give_lines(tmp_path: Path) -> None:

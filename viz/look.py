@@ -28,6 +28,7 @@ STYLE: dict[Any, Any] = {
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.grid": True,
+    "axes.axisbelow": True,  # dots and bars above the grid
     "grid.color": "#e3e6ea",
     "grid.linewidth": 0.6,
     "legend.frameon": False,

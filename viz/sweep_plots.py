@@ -184,7 +184,6 @@ def plot_sensitivity(
                 axis.barh(places, index, 0.34, xerr=half, color=COLOURS[k], ecolor="0.3", capsize=2, label=label)
             axis.set_yticks(range(len(names)), [name.replace("_", " ") for name in names])
             axis.invert_yaxis()
-            axis.set_axisbelow(True)
             axis.grid(False, axis="y")
             axis.set_title(metric, loc="left", fontsize="medium")
         axes[-1, 0].set_xlim(left=min(0.0, axes[-1, 0].get_xlim()[0]), right=max(1.0, axes[-1, 0].get_xlim()[1]))
