@@ -340,3 +340,14 @@ def test_a_body_without_a_chamber_and_a_pressure_that_is_no_number_are_refused()
     scene.pressurize("body", volume=lambda t: 1e-6 if t < 1.0 else -1e-6, where=1)
     with pytest.raises(fs.InputError, match=r"body.chamber2: volume of the fluid is -1e-06 m\^3 at 1 s; allowed"):
         fs.simulate(scene)
+
+
+def test_the_work_of_a_pressure_is_that_of_the_change_of_volume_where_the_chamber_turns() -> None:
+    """By backward Euler dV/dx at the end of a step, times its way, was 12 times as much."""
+    scene = fs.Scene("turning", dt=0.01, duration=0.2, gravity=(0, 0, 0), theta=1.0)
+    body = scene.add_soft("body", hollow_box(), RUBBER, angular_velocity=(0, 0, 5.0))
+    scene.sensor("air", scene.pressurize(body, fs.Profile([0.0, 0.1], [0.0, 3e3])), kind="chamber")
+    run = fs.simulate(scene)
+    air = run.chambers["air"]
+    work = (air.pressure * np.diff(air.volume, prepend=1e-6)).sum()
+    assert run.steps["work_J"][-1] == pytest.approx(work, rel=1e-9)

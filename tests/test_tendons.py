@@ -259,3 +259,14 @@ def test_a_tendon_that_pushes_is_refused() -> None:
     scene.add_tendon("bar", [0, 6], lambda t: -1.0, name="t")
     with pytest.raises(fs.InputError, match=r"t: force is -1 N at 0.5 s"):
         fs.simulate(scene)
+
+
+def test_the_work_of_a_tendon_is_that_of_its_change_of_length_where_it_turns() -> None:
+    scene = fs.Scene("turning", dt=0.01, duration=0.2, gravity=(0, 0, 0), theta=1.0)
+    scene.add_soft("bar", bar(), RUBBER, angular_velocity=(0, 0, 5.0))
+    way = [(-0.5 * LENGTH, 0.0, 0.0), (0.5 * LENGTH, 0.0, 0.0)]
+    scene.sensor("pull", scene.add_tendon("bar", way, fs.Profile([0.0, 0.1], [0.0, 0.1])), kind="tendon")
+    run = fs.simulate(scene)
+    pull = run.tendons["pull"]
+    work = -(pull.force * np.diff(pull.length, prepend=LENGTH)).sum()
+    assert run.steps["work_J"][-1] == pytest.approx(work, rel=1e-9)

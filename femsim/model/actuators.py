@@ -143,7 +143,7 @@ class Chamber(CouplingDefaults):
         self._place(x)
         self._known_flow, mean = 0.0, self.volume
         if v_hat is None:
-            self._first = self.volume
+            self._first, self._start = self.volume, x
         else:
             self._known_flow = float(self.gradient @ v_hat)
             if self._settings.conserving and self._target is not None:
@@ -174,6 +174,10 @@ class Chamber(CouplingDefaults):
         flow = float(self.gradient @ v_hat)
         implicit = self._settings.theta * self._settings.dt
         self.pressure = self._now - implicit * self._stiffness * (flow - self._known_flow)
+        if (
+            not self._settings.conserving
+        ):  # where the chamber turns, dV/dx of one place takes the chord of its way for a change of V
+            flow = (self._volume_at(_moved(self._start, v_hat, self._settings.dt))[0] - self._first) / self._settings.dt
         self.power = self.pressure * flow
 
     def settle(self, q: Sequence[np.ndarray]) -> None:
@@ -257,6 +261,10 @@ class Tendon(CouplingDefaults):
         self._stiffness = stiffness if pull is not None else 0.0
         self.force = 0.0
 
+    def _length_at(self, x: np.ndarray) -> float:
+        """Length for positions (k, 3) of the nodes, m."""
+        return float(np.linalg.norm(self._segments @ x, axis=1).sum())
+
     def _place(self, x: np.ndarray, end: np.ndarray | None = None) -> None:
         """Length and directions for positions (k, 3) of the nodes; with those at the ``end`` of the step that of its middle."""
         along = self._segments @ x
@@ -273,6 +281,8 @@ class Tendon(CouplingDefaults):
     def prepare(self, q: Sequence[np.ndarray], t: float, v_hat: np.ndarray | None = None) -> None:
         """Read the positions; ``t`` is the time of the forces."""
         x = q[0].reshape(-1, 3)[self.nodes]
+        if v_hat is None:
+            self._start = x
         conserving = v_hat is not None and self._settings.conserving
         self._place(x, _end_of_step(x, v_hat, self._settings) if v_hat is not None and conserving else None)
         self._known_rate = 0.0 if v_hat is None else float(self.gradient @ v_hat)
@@ -303,6 +313,9 @@ class Tendon(CouplingDefaults):
         rate = float(self.gradient @ v_hat)
         implicit = self._settings.theta * self._settings.dt
         self.force = self._now + implicit * self._slope * (rate - self._known_rate)
+        if not self._settings.conserving:  # as of a chamber
+            before, after = (self._length_at(x) for x in (self._start, _moved(self._start, v_hat, self._settings.dt)))
+            rate = (after - before) / self._settings.dt
         self.power = -self.force * rate
 
     def settle(self, q: Sequence[np.ndarray]) -> None:
@@ -337,7 +350,12 @@ def elastic_tension(stiffness: float, first: float, last: float) -> tuple[float,
 
 def _end_of_step(x: np.ndarray, v_hat: np.ndarray, settings: StepSettings) -> np.ndarray:
     """Positions (k, 3), m, at the end of a step that is at x after theta dt, with the velocity v_hat (3 k,)."""
-    return np.asarray(x + (1.0 - settings.theta) * settings.dt * v_hat.reshape(-1, 3))
+    return _moved(x, v_hat, (1.0 - settings.theta) * settings.dt)
+
+
+def _moved(x: np.ndarray, v: np.ndarray, time: float) -> np.ndarray:
+    """Positions (k, 3), m, after a time, s, with the velocity v (3 k,)."""
+    return np.asarray(x + time * v.reshape(-1, 3))
 
 
 def route(body: Tetrahedra, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
