@@ -127,7 +127,8 @@ def read_run(run: Run | RunSeries | str | Path) -> RunSeries:
         return _checked(str(run.folder or run.info["scene"]["name"]), run.steps["time_s"], columns, run.info, [])
     folder = Path(run)
     if not folder.is_dir() or not (folder / "run.json").is_file():
-        raise InputError(no_run(folder) + (". The run comes first, then the logs." if folder.is_file() else ""))
+        said = no_run(folder)
+        raise InputError(f"{said.rstrip('.')}. The run comes first, then the logs." if folder.is_file() else said)
     try:
         info = read_json(folder / "run.json")
         status = str(info["status"])
