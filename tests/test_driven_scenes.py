@@ -146,7 +146,9 @@ def test_what_an_arm_pours_is_in_the_pot_and_not_at_its_wrist() -> None:
     settled = int(0.2 / 0.003)
     assert wrist[settled] - wrist[-1] == pytest.approx(weight, rel=1e-4)
     assert wrist[-1] == pytest.approx((0.66 + 0.1) * G, rel=1e-6)
-    assert floor[settled] - floor[-1] == pytest.approx(weight, rel=0.01)
+    # they still roll and meet there: the floor bears their weight and gives them what momentum they gain, each step
+    gained = np.diff(run.steps["momentum_z_kgmps"])[-33:] / 0.003
+    np.testing.assert_allclose(floor[settled] - floor[-33:], weight + gained, rtol=1e-4)
     system, state = run.stepper.system, run.stepper.state
     places = [state.q[q][:3] for body, q in zip(system.bodies, system.q_slices, strict=True) if body.name.startswith("sphere")]
     away = np.array(places) - [0.42, -0.095, 0.0]
