@@ -534,9 +534,12 @@ def detect_points(
                     wx, wy, wz = world_normal(nx, ny, nz, s, rotation)
                     out_point[count], out_shape[count], out_gap[count], out_feature[count] = i, s, gap, wall
                     write_frame(out_frame[count], wx, wy, wz)
-                    out_position[count, 0] = points[i, 0] - radius[i] * wx
-                    out_position[count, 1] = points[i, 1] - radius[i] * wy
-                    out_position[count, 2] = points[i, 2] - radius[i] * wz
+                    # half-way between two round bodies: which of them is the shape then makes no difference
+                    round_ones = radius[i] > 0.0 and (kind[s] == SPHERE or kind[s] == CAPSULE)
+                    way = radius[i] + 0.5 * gap if round_ones else radius[i]
+                    out_position[count, 0] = points[i, 0] - way * wx
+                    out_position[count, 1] = points[i, 1] - way * wy
+                    out_position[count, 2] = points[i, 2] - way * wz
                 count += 1
     return count
 

@@ -56,7 +56,10 @@ def brute_force(detector, points, rotation, translation, margin):
             gap = distance - detector.point_radius[i]
             if gap < margin[i]:
                 world = rotation[s] @ normal
-                contacts.append((s, i, gap, world, point - detector.point_radius[i] * world))
+                way = detector.point_radius[i]
+                if way > 0.0 and isinstance(placed.shape, Sphere | Capsule):
+                    way += gap / 2
+                contacts.append((s, i, gap, world, point - way * world))
     return contacts
 
 
@@ -205,6 +208,9 @@ def test_two_spheres_have_one_contact():
     for name in ("point", "shape", "gap", "frame", "position", "feature"):
         np.testing.assert_array_equal(getattr(kept, name), getattr(first, name))
     assert (one_way.point > one_way.shape).all()
+    # the force of a pair acts half-way between both, whichever of them is asked
+    order = [np.lexsort((low, high)) for low, high in ((both.point, both.shape), (both.shape, both.point))]
+    np.testing.assert_allclose(both.position[order[0]], both.position[order[1]], rtol=0, atol=1e-15)
 
 
 @pytest.mark.parametrize("centre", [[1, -1], [0, 5], [-2, -1]])

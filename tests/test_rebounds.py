@@ -52,6 +52,27 @@ def test_each_rebound_keeps_the_square_of_the_restitution(coefficient: float, dt
     assert len(landings) >= 3
 
 
+@pytest.mark.parametrize("shape", [fs.Sphere(RADIUS), fs.Capsule(RADIUS, 0.015)])
+def test_neither_of_two_like_balls_that_collide_comes_first(shape: Any) -> None:
+    """One that is told first spins as it does told second, and as fast as the other: the same force acts half-way on both."""
+
+    def spins(order: str) -> dict[str, np.ndarray]:
+        scene = fs.Scene("impact", dt=0.005, gravity=(0, 0, 0), default_friction=0.8)
+        start = {"a": {"position": (-0.02, 0, 0), "velocity": (1.0, 0, 0)}, "b": {"position": (0.0107, 0.006, 0)}}
+        for name in order:
+            scene.add_rigid(name, shape, mass=0.01, **start[name])
+        stepper = Stepper(scene, make_solver("auto"))
+        for _ in range(8):
+            take_step(stepper)
+        return {name: stepper.state.v[6 * k + 3 : 6 * k + 6] for k, name in enumerate(order)}
+
+    one, other = spins("ab"), spins("ba")
+    assert abs(one["a"][2]) > 1.0
+    for name in "ab":
+        np.testing.assert_allclose(one[name], other[name], atol=1e-9)
+    np.testing.assert_allclose(one["a"], one["b"], atol=1e-9)
+
+
 @pytest.mark.parametrize("options", INTEGRATORS)
 @pytest.mark.parametrize("coefficient", [0.6, 1.0])
 def test_a_ball_thrown_at_a_ceiling_gains_nothing(coefficient: float, options: dict[str, Any]) -> None:
