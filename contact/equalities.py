@@ -25,11 +25,17 @@ NOTHING = 1e-12
 _OWN = 1e-3
 
 
+def sizes_of_vectors(squares: np.ndarray, vector: np.ndarray) -> np.ndarray:
+    """Size of the vector that each row is a component of, (p,), from the squares of the sizes of rows; ``vector`` numbers it."""
+    return np.asarray(np.sqrt(np.bincount(vector, weights=squares))[vector])
+
+
 class _Dense(NamedTuple):
     """Rows (p,) of one set that have no columns of their own, and the decomposition M = P [L 0] Q^T of them on columns (k,).
 
-    M is the rows on these columns, by the scale of these and of length 1; ``own`` (k, rank) is the part of Q that L has, ``left``
-    (p, rank) is P L, by its inner and upper factor where rows repeat others, and ``order`` P.
+    M is the rows on these columns, by the scale of these and of length 1, or, where rows repeat others, by the sizes of their
+    vectors; ``own`` (k, rank) is the part of Q that L has, ``left`` (p, rank) is P L, by its inner and upper factor where rows
+    repeat others, and ``order`` P.
     """
 
     rows: np.ndarray
@@ -61,8 +67,13 @@ class _Dense(NamedTuple):
         return self.length * lam
 
 
-def _decompose(E: sp.csr_matrix, rows: np.ndarray, columns: np.ndarray, scales: np.ndarray) -> tuple[_Dense, np.ndarray]:
-    """Decompose rows (p,) of E on the columns (k,) of a set; also the basis of what they allow, (k, k - rank)."""
+def _decompose(
+    E: sp.csr_matrix, rows: np.ndarray, columns: np.ndarray, scales: np.ndarray, size: np.ndarray
+) -> tuple[_Dense, np.ndarray]:
+    """Decompose rows (p,) of E on the columns (k,) of a set; also the basis of what they allow, (k, k - rank).
+
+    Rows that repeat others count by the sizes of their vectors, those of E.
+    """
     M, scale = np.zeros((len(rows), len(columns))), scales[columns]
     kernels.gather_rows(E.indptr, E.indices, E.data, rows, columns, np.empty(E.shape[1], dtype=np.int64), M)
     M *= scale
@@ -81,7 +92,9 @@ def _decompose(E: sp.csr_matrix, rows: np.ndarray, columns: np.ndarray, scales: 
         free[np.sqrt((free * free).sum(axis=1)) <= NOTHING] = 0.0  # columns that the rows hold fast
     inner = None
     if rank < p:  # rows that repeat others
-        inner, upper = np.linalg.qr(upper.T)
+        share = 1.0 / (length * size[rows])
+        inner, upper = np.linalg.qr(share[order - 1, None] * upper.T)
+        length = 1.0 / size[rows]
     return _Dense(rows, columns, scale, length, order - 1, Q[:, :rank], inner, upper), scale[:, None] * free
 
 
@@ -133,6 +146,8 @@ class Equalities:
         1 / sqrt(diag A).
     offset : ndarray, (p,)
         E x + offset = 0 is asked for.
+    vector : ndarray of int, (p,)
+        Numbers of the vectors that rows are components of: components count by the size of all of them, whatever their axes.
 
     Attributes
     ----------
@@ -142,7 +157,7 @@ class Equalities:
         A particular x, the nearest one where rows contradict each other.
     """
 
-    def __init__(self, E: sp.csr_matrix, node: np.ndarray, scale: np.ndarray, offset: np.ndarray) -> None:
+    def __init__(self, E: sp.csr_matrix, node: np.ndarray, scale: np.ndarray, offset: np.ndarray, vector: np.ndarray) -> None:
         p, N = E.shape
         self._E = E
         of_row, of_column = np.empty(p, dtype=np.int64), np.empty(N, dtype=np.int64)
@@ -154,8 +169,9 @@ class Equalities:
         left[self._rows], free[E.indices[self._entries]] = False, False
         columns = _Members.of(of_column, free, sets)
         width, self._dense, bases = np.diff(columns.ptr), [], {}
+        size = sizes_of_vectors(E.multiply(scale).power(2).sum(axis=1).A1, vector)
         for s, in_set in _Members.of(of_row, left, sets).each():
-            dense, bases[s] = _decompose(E, in_set, columns.one(s), scale)
+            dense, bases[s] = _decompose(E, in_set, columns.one(s), scale, size)
             self._dense.append(dense)
             width[s] = bases[s].shape[1]
         self.basis = _room(of_column, width)

@@ -148,7 +148,8 @@ class Reduction:
             return None
         if not (self._diagonal > 0.0).all():
             raise NotPositiveError(NOT_POSITIVE)
-        return Equalities(E, _nodes(self.problem.groups, A.shape[0]), 1.0 / np.sqrt(self._diagonal), self._given_offset)
+        nodes, scale = _nodes(self.problem.groups, A.shape[0]), 1.0 / np.sqrt(self._diagonal)
+        return Equalities(E, nodes, scale, self._given_offset, self.rows.vector[self._equal])
 
     @cached_property
     def _diagonal(self) -> np.ndarray:

@@ -39,6 +39,9 @@ class Rows:
         Bounds of the force; infinite where there is none.
     softness : ndarray, (p,), m/(N s) or rad/(N m s)
         Velocity by which a row gives way to its force; 0 is rigid.
+    vector : ndarray of int, (p,)
+        First row of the vector that each row is a component of, as of the force of a joint; rows by themselves name themselves.
+        Of forces that are not unique, the least do not hang on the axes of a vector.
     """
 
     G: sp.csr_matrix
@@ -46,6 +49,7 @@ class Rows:
     low: np.ndarray
     high: np.ndarray
     softness: np.ndarray
+    vector: np.ndarray
 
     @property
     def n_rows(self) -> int:
@@ -68,6 +72,7 @@ def make_rows(
     low: npt.ArrayLike = -np.inf,
     high: npt.ArrayLike = np.inf,
     softness: npt.ArrayLike = 0.0,
+    vector: npt.ArrayLike | None = None,
 ) -> Rows:
     """Validate arrays once and build :class:`Rows`; numbers stand for all rows.
 
@@ -81,6 +86,8 @@ def make_rows(
         Bounds of the force. Default none, an equality.
     softness : float or ndarray, (p,), m/(N s)
         Velocity by which a row gives way to its force. Default rigid.
+    vector : ndarray of int, (p,), optional
+        First row of the vector that each row is a component of. Default: each is by itself.
 
     Raises
     ------
@@ -108,4 +115,7 @@ def make_rows(
     if (filled["softness"] < 0).any():
         bad = int(np.argmin(filled["softness"]))
         raise ContactError(f"softness of row {bad} is {filled['softness'][bad]}; allowed are values >= 0.")
-    return Rows(G, **filled)
+    own = np.arange(p) if vector is None else np.asarray(vector)
+    if own.shape != (p,) or own.dtype.kind not in "iu" or (own < 0).any() or (own > np.arange(p)).any():
+        raise ContactError(f"vector of the rows is {vector!r:.80}; allowed are ({p},) numbers of rows, none after its own.")
+    return Rows(G, **filled, vector=own.astype(np.int64))

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import scipy.linalg as sl
 import scipy.sparse as sp
+from scipy.spatial.transform import Rotation
 
 from contact import ContactError, equality_kernels as kernels, make_problem, make_rows, make_solver
 from contact.equalities import Equalities
@@ -45,7 +46,7 @@ def some_rows(kind: str) -> tuple[np.ndarray, np.ndarray]:
 
 def eliminated(E: np.ndarray, offset: np.ndarray, scale: np.ndarray) -> tuple[Equalities, np.ndarray]:
     """What is eliminated, with the basis as a dense matrix."""
-    found = Equalities(sp.csr_matrix(E), np.arange(12) // 3 * 3, scale, offset)
+    found = Equalities(sp.csr_matrix(E), np.arange(12) // 3 * 3, scale, offset, np.arange(len(E)))
     basis, size = found.basis, int(np.count_nonzero(found.kept) + found.basis.width.sum())
     span = np.zeros((12, size))
     for k in range(size):
@@ -81,6 +82,19 @@ def test_forces_of_rows_are_the_least_that_make_the_force(kind: str) -> None:
     assert found.forces(force) == pytest.approx(least, abs=1e-10, rel=1e-9)
 
 
+def test_least_forces_do_not_hang_on_the_axes_of_a_vector() -> None:
+    """Three joints of three rows on five columns, each told in other axes."""
+    rng, columns = np.random.default_rng(6), np.arange(5)
+    E, force, number = rng.standard_normal((9, 5)), rng.standard_normal(5), np.repeat([0, 3, 6], 3)
+    turn = sl.block_diag(*Rotation.random(3, random_state=7).as_matrix())
+    plain, turned = (
+        Equalities(sp.csr_matrix(rows), np.zeros(5, dtype=np.int64), 1.0 + columns, np.zeros(9), number).forces(force)
+        for rows in (E, turn @ E)
+    )
+    assert E.T @ plain == pytest.approx(force, abs=1e-12)
+    assert turned == pytest.approx(turn @ plain, abs=1e-12)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_products_with_the_basis_are_those_of_dense_matrices(kind: str) -> None:
     """A with gaps, rows with zeros; the matrix is symmetric to the last bit, and indices are in order."""
@@ -106,17 +120,17 @@ def test_a_chain_is_eliminated_from_its_ends_without_a_dense_decomposition(monke
 
     monkeypatch.setattr("contact.equalities._decompose", refuse)
     E = chain(200)
-    found = Equalities(sp.csr_matrix(E), np.arange(600) // 3 * 3, np.ones(600), np.zeros(len(E)))
+    found = Equalities(sp.csr_matrix(E), np.arange(600) // 3 * 3, np.ones(600), np.zeros(len(E)), np.arange(len(E)))
     assert found.basis.width.tolist() == [3]
     with pytest.raises(AssertionError, match="dense"):  # a loop has no end
         loop = np.vstack([E, np.roll(np.eye(600), -597, axis=1)[:3] - np.eye(600)[:3]])
-        Equalities(sp.csr_matrix(loop), np.arange(600) // 3 * 3, np.ones(600), np.zeros(len(loop)))
+        Equalities(sp.csr_matrix(loop), np.arange(600) // 3 * 3, np.ones(600), np.zeros(len(loop)), np.arange(len(loop)))
 
 
 def test_rows_that_contradict_each_other_are_missed_by_the_least() -> None:
     """Two rows ask for what no x gives; the row with a column of its own is satisfied."""
     E = np.array([[0.0, 1.0, 1.0], [0.0, 1.0, 1.0], [1.0, 0.0, 2.0]])
-    found = Equalities(sp.csr_matrix(E), np.zeros(3, dtype=np.int64), np.ones(3), np.array([-1.0, -3.0, 5.0]))
+    found = Equalities(sp.csr_matrix(E), np.zeros(3, dtype=np.int64), np.ones(3), np.array([-1.0, -3.0, 5.0]), np.arange(3))
     assert E @ found.x0 + [-1.0, -3.0, 5.0] == pytest.approx([1.0, -1.0, 0.0], abs=1e-12)
 
 

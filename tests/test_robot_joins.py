@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from random_trees import random_body, slow_frames
 from scipy.integrate import solve_ivp
+from scipy.spatial.transform import Rotation
 
 import femsim as fs
 from contact import make_solver
@@ -157,6 +158,25 @@ def test_a_loop_of_links_closes_and_swings_as_quadrature_says(kind: str, turn: f
         energy = [report.kinetic_energy - report.work for report in reports]
         assert np.abs(energy).max() < 2e-3 * max(report.kinetic_energy for report in reports)
     assert errors[1] < 5e-4 and 3.0 < errors[0] / errors[1] < 5.0, errors
+
+
+@pytest.mark.parametrize("kind", ["ball", "hinge"])
+@pytest.mark.parametrize("turn", [0.7, 1.5, 1.570796])
+def test_a_plane_loop_bears_nothing_across_its_plane(kind: str, turn: float) -> None:
+    """Its joint asks there for what the others give already; its share hung on the axes of the world, and had no bound."""
+    forces = []
+    for angle in (0.0, turn):
+        scene = parallelogram(0.01, 0.1, kind, angle)
+        scene.sensor("closing", "closing", kind="reaction")
+        scene.sensor("right", "bars.right", kind="joint")
+        run = fs.simulate(scene)
+        assert run.status == "converged"
+        back = Rotation.from_rotvec((0.0, 0.0, -angle))
+        closing, right = run.sensors["closing"], run.sensors["right"]
+        forces.append(np.hstack([back.apply(each) for each in (closing.force, closing.torque, right.force, right.torque)]))
+    assert np.abs(forces[0][:, 0]).max() > 0.5
+    np.testing.assert_allclose(forces[1], forces[0], atol=5e-3)  # equations of motion are solved to 1e-4
+    assert np.abs(forces[1][:, [1, 3, 5, 7, 9, 11]]).max() < 1e-9  # across, and moments but about its normal
 
 
 def test_a_soft_cube_is_glued_to_a_link() -> None:

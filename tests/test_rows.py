@@ -430,7 +430,7 @@ def test_a_residual_of_rows_does_not_depend_on_units() -> None:
     assert rows is not None
     v, force = np.random.default_rng(0).standard_normal(problem.n), np.random.default_rng(1).standard_normal(rows.n_rows)
     scale = np.logspace(-3, 3, rows.n_rows)
-    scaled = Rows(sp.csr_matrix(sp.diags(scale) @ rows.G), scale * rows.offset, rows.low, rows.high, rows.softness)
+    scaled = Rows(sp.csr_matrix(sp.diags(scale) @ rows.G), scale * rows.offset, rows.low, rows.high, rows.softness, rows.vector)
     same = row_residual(replace(problem, rows=scaled), v, force / scale)
     assert same == pytest.approx(row_residual(problem, v, force), rel=1e-12)
 
@@ -446,6 +446,7 @@ def test_a_residual_of_rows_does_not_depend_on_units() -> None:
         (lambda: make_rows(np.eye(2), low=[0.0, 2.0], high=1.0), "row 1 has the bounds 2.0 and 1.0"),
         (lambda: make_rows(np.eye(2), low=np.inf), "row 0 has the bounds inf and inf"),
         (lambda: make_rows(np.eye(2), softness=-1.0), "softness of row 0 is -1.0"),
+        (lambda: make_rows(np.eye(2), vector=[1, 1]), "none after its own"),
         (lambda: make_problem(np.eye(3), np.ones(3), np.zeros((0, 3)), np.zeros(0), 0.3, dt=1.0, rows=make_rows(np.eye(2))),
          "needs 3 columns"),
     ],

@@ -26,12 +26,15 @@ class Constraint(NamedTuple):
         Added to it.
     low, high : ndarray, (p,), N or N m
         Bounds of the forces.
+    vector : ndarray of int, (p,)
+        First row of the vector that each row is a component of.
     """
 
     G: np.ndarray
     offset: np.ndarray
     low: np.ndarray
     high: np.ndarray
+    vector: np.ndarray
 
 
 class Coupling(Protocol):
@@ -105,8 +108,8 @@ class Coupling(Protocol):
         """Rows by which it holds its bodies instead of forces, as the last ``prepare`` and ``assemble`` say; None for none."""
         ...
 
-    def constraint_at(self, q: Sequence[np.ndarray]) -> np.ndarray:
-        """Rows that velocities keep at coordinates of its bodies, (p, m)."""
+    def constraint_at(self, q: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+        """Rows that velocities keep at coordinates of its bodies, (p, m), and numbers of the vectors they are of, (p,)."""
         ...
 
     def release(self, impulse: np.ndarray) -> bool:

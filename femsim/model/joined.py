@@ -106,7 +106,7 @@ class Joined(CouplingDefaults):
         self._about: np.ndarray | None = None
         self._start: list[np.ndarray] = []
         self._G, self._kept, self._holding = np.zeros((0, 0)), np.zeros((0, 0)), np.zeros(0, dtype=np.bool_)
-        self._bounded = self._holding
+        self._bounded, self._vector = self._holding, nothing
         self.reset()
 
     def reset(self) -> None:
@@ -146,7 +146,14 @@ class Joined(CouplingDefaults):
         free, offset = np.full(p, np.inf), self.opening / self._dt
         if self._about is not None:
             offset = offset - G[:p] @ self._about
-        return Constraint(G[:p], offset, -free, free)
+        if len(self._vector) != p:
+            self._vector = self._vectors()
+        return Constraint(G[:p], offset, -free, free, self._vector)
+
+    def _vectors(self) -> np.ndarray:
+        """First row of the force or of the torque that each row of the opening is a component of, (p,)."""
+        pushes = [bool(self._wrench(unit)[:3].any()) for unit in np.eye(len(self.opening))]
+        return np.array([pushes.index(one) for one in pushes], dtype=np.int64)
 
     # ------------------------------------------------------------------ in a step
 
@@ -199,10 +206,13 @@ class Joined(CouplingDefaults):
         """Rows of the joint where the last ``prepare`` placed it; None where it is broken."""
         return None if self.broken else self._more(self._G)
 
-    def constraint_at(self, q: Sequence[np.ndarray]) -> np.ndarray:
-        """Rows that velocities at coordinates of its bodies keep, (p, m): equalities, limits that press, friction that holds."""
+    def constraint_at(self, q: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+        """Rows that velocities at coordinates of its bodies keep, (p, m): equalities, limits that press, friction that holds.
+
+        Also the numbers of the vectors that they are components of, (p,).
+        """
         if self.broken:
-            return np.zeros((0, sum(side.size for side in self.sides)))
+            return np.zeros((0, sum(side.size for side in self.sides))), np.zeros(0, dtype=np.int64)
         opening, about = self.opening, self._about
         self._read(q)
         self._arrive()
@@ -215,7 +225,7 @@ class Joined(CouplingDefaults):
         self._bounded = np.isfinite(bound)
         self._holding = np.where(self._bounded, held, pressing)
         self._kept = constraint.G[self._holding]
-        return self._kept
+        return self._kept, constraint.vector[self._holding]
 
     def release(self, impulse: np.ndarray) -> bool:
         """Let go of dry friction where it cannot keep the joint at rest at the end of the step."""

@@ -74,11 +74,12 @@ class JointFriction(CouplingDefaults):
 
     def constraint(self) -> Constraint | None:
         """One row a joint."""
-        return Constraint(np.eye(len(self._most)), np.zeros(len(self._most)), -self._most, self._most)
+        k = len(self._most)
+        return Constraint(np.eye(k), np.zeros(k), -self._most, self._most, np.arange(k))
 
-    def constraint_at(self, q: Sequence[np.ndarray]) -> np.ndarray:
-        """Rows of the joints that stand, (p, k)."""
-        return np.eye(len(self._most))[self._stands]
+    def constraint_at(self, q: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+        """Rows of the joints that stand, (p, k), each by itself."""
+        return np.eye(len(self._most))[self._stands], np.flatnonzero(self._stands)
 
     def release(self, impulse: np.ndarray) -> bool:
         """Let go of joints that friction cannot keep at rest at the end of a step by impulses (p,), N m s or N s; say whether."""

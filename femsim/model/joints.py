@@ -119,6 +119,7 @@ class Joint(Joined):
             np.concatenate([own.offset, offset]),
             np.concatenate([own.low, low]),
             np.concatenate([own.high, high]),
+            np.concatenate([own.vector, len(own.G) + np.arange(len(more))]),
         )
 
     def _wrench(self, lam: np.ndarray) -> np.ndarray:
@@ -262,6 +263,10 @@ class Glue(Joined):
             for k, arm in enumerate(self._at + shift - self._pose[:3]):
                 G[3 * k : 3 * k + 3, m:] = -(motion[:3] - cross_matrix(arm) @ motion[3:])
         return G
+
+    def _vectors(self) -> np.ndarray:
+        """The force on each node is one."""
+        return np.arange(len(self.opening)) // 3 * 3
 
     def _wrench(self, lam: np.ndarray) -> np.ndarray:
         force = lam.reshape(-1, 3)

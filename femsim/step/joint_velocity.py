@@ -19,6 +19,7 @@ from scipy.linalg import lapack
 
 from contact import ContactProblem, equality_kernels, masses_kernels
 from contact.compressed import times_transposed
+from contact.equalities import sizes_of_vectors
 from contact.jacobian_kernels import gather, mark_columns
 from contact.masses import split_operator, velocities
 from contact.masses_kernels import BlockRows, Masses
@@ -42,14 +43,14 @@ class _Set(NamedTuple):
     inverse: np.ndarray | None
 
     @classmethod
-    def of(cls, rows: np.ndarray, K: np.ndarray) -> _Set:
-        """Invert the matrix of some rows, (p, p)."""
+    def of(cls, rows: np.ndarray, K: np.ndarray, vector: np.ndarray) -> _Set:
+        """Invert the matrix of some rows, (p, p), components of vectors with these numbers, (p,)."""
         root = np.sqrt(np.abs(K.diagonal()))
         scale = 1.0 / np.where(root > 0.0, root, 1.0)
         K = scale[:, None] * K * scale
         factor, bad = lapack.dpotrf(K, lower=1)
         if bad or factor.diagonal().min(initial=1.0) ** 2 < _SURE:
-            return cls(rows, scale, factor, np.linalg.pinv(K, rcond=_RANK, hermitian=True))
+            return cls(rows, scale, factor, _least(K, sizes_of_vectors(root**2, vector) * scale))
         return cls(rows, scale, factor, None)
 
     def solve(self, velocity: np.ndarray) -> np.ndarray:
@@ -58,6 +59,16 @@ class _Set(NamedTuple):
         if self.inverse is None:
             return np.asarray(scale * lapack.dpotrs(self.factor, scale * velocity, lower=1)[0])
         return np.asarray(scale * (self.inverse @ (scale * velocity)))
+
+
+def _least(K: np.ndarray, size: np.ndarray) -> np.ndarray:
+    """Inverse of a singular matrix, (p, p), that gives those impulses of which the sum of the squares by ``size`` is least."""
+    values, ways = np.linalg.eigh(K)
+    moves = values > _RANK * values[-1]
+    inverse, still = (ways[:, moves] / values[moves]) @ ways[:, moves].T, ways[:, ~moves]
+    weighted = size[:, None] * still
+    kept = np.eye(len(K)) - still @ np.linalg.lstsq(weighted, np.diag(size), rcond=None)[0]
+    return np.asarray(kept @ inverse @ kept.T)
 
 
 class JointedMobility:
@@ -71,9 +82,11 @@ class JointedMobility:
         Start and end of the step.
     G : sparse matrix, (p, n)
         Rows that the joints keep there.
+    vector : ndarray of int, (p,)
+        Numbers of the vectors that they are components of.
     """
 
-    def __init__(self, system: System, old: State, new: State, G: sp.csr_matrix) -> None:
+    def __init__(self, system: System, old: State, new: State, G: sp.csr_matrix, vector: np.ndarray) -> None:
         self._G, self._masses = G, system.mobility(old, new)
         self._free = free = G
         if system.prescribes:
@@ -89,7 +102,7 @@ class JointedMobility:
         for first, last in pairwise(ptr):
             rows, K = members[first:last], np.empty((last - first, last - first))
             masses_kernels.between_rows(self._masses, free.indptr, free.indices, free.data, rows, work, K)
-            self._sets.append(_Set.of(rows, K))
+            self._sets.append(_Set.of(rows, K, vector[rows]))
 
     def impulses(self, v: np.ndarray) -> np.ndarray:
         """Impulses of the joints, (p,), that take from v, (n,), what they do not allow."""
@@ -148,8 +161,8 @@ def jointed_mobility(system: System, old: State, new: State, *, projected: bool)
 
     ``projected`` says that the velocities of ``new`` are to be projected: rows of dry friction that cannot bear it are let go.
     """
-    while system.joints and (G := system.joints.jacobian(new)).shape[0]:
-        joints = JointedMobility(system, old, new, G)
+    while system.joints and len((kept := system.joints.jacobian(new))[1]):
+        joints = JointedMobility(system, old, new, *kept)
         if not (projected and system.joints.release(joints.impulses(new.v))):
             return joints
     return None

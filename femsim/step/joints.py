@@ -65,6 +65,7 @@ class Joints:
         if not held_by:
             return None
         known, low, high = (np.concatenate([held[k] for _, held in held_by]) for k in (1, 2, 3))
+        vector = _numbered([held.vector for _, held in held_by])
         G, moved = self._stacked([(k, held.G) for k, held in held_by], given, prescribed)
         offset = known + moved[:, 0]
         # where no velocity is free, what rounding leaves open counts as closed
@@ -72,8 +73,8 @@ class Joints:
         if idle.any():
             offset[idle & (np.abs(offset) <= _LEFT_OPEN * (1.0 / dt + np.abs(known) + moved[:, 1]))] = 0.0
         if not (np.isfinite(G.data).all() and np.isfinite(offset).all()):
-            return make_rows(G, offset, low, high)
-        return Rows(G, offset, low, high, np.zeros(len(offset)))
+            return make_rows(G, offset, low, high, vector=vector)
+        return Rows(G, offset, low, high, np.zeros(len(offset)), vector)
 
     def _stacked(
         self, parts: Sequence[tuple[int, np.ndarray]], given: np.ndarray, left_out: np.ndarray
@@ -111,11 +112,12 @@ class Joints:
         least, weakest = min(strengths, default=(np.inf, -1))
         return weakest if least < np.inf else None
 
-    def jacobian(self, state: State) -> sp.csr_matrix:
-        """Rows of joints that velocities of a state keep, (p, n)."""
-        parts = [(k, self._couplings[k].constraint_at(self._q_of(k, state))) for k in self.numbers]
+    def jacobian(self, state: State) -> tuple[sp.csr_matrix, np.ndarray]:
+        """Rows of joints that velocities of a state keep, (p, n), and numbers of the vectors they are components of, (p,)."""
+        kept = [self._couplings[k].constraint_at(self._q_of(k, state)) for k in self.numbers]
+        parts = [(k, G) for k, (G, _) in zip(self.numbers, kept, strict=True)]
         self._velocity_rows = [(k, len(G)) for k, G in parts]
-        return self._stacked(parts, self._at_rest, self._none)[0]
+        return self._stacked(parts, self._at_rest, self._none)[0], _numbered([vector for _, vector in kept])
 
     def release(self, impulses: np.ndarray) -> bool:
         """Let joints go of rows of the last :meth:`jacobian` whose bounds impulses (p,), N s, exceed; whether any did."""
@@ -167,3 +169,13 @@ class Joints:
         for k, size in self._row_joints:
             self._couplings[k].take_rows(forces[at : at + size])
             at += size
+
+
+def _numbered(vectors: Sequence[np.ndarray]) -> np.ndarray:
+    """First row of the vector of each row, (p,), of couplings below each other, from numbers of each that grow with the rows."""
+    out, at = [], 0
+    for own in vectors:
+        first = np.unique(own, return_index=True, return_inverse=True)
+        out.append(at + first[1][first[2]])
+        at += len(own)
+    return np.concatenate([np.zeros(0, dtype=np.int64), *out])
