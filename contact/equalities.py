@@ -16,6 +16,7 @@ from scipy.linalg import lapack
 
 from contact import equality_kernels as kernels
 from contact.equality_kernels import Basis
+from contact.jacobian_kernels import gather
 
 #: Rows of a set that depend on others to this part of the largest are redundant; row lengths are 1.
 _RANK = 1e-10
@@ -169,7 +170,8 @@ class Equalities:
         left[self._rows], free[E.indices[self._entries]] = False, False
         columns = _Members.of(of_column, free, sets)
         width, self._dense, bases = np.diff(columns.ptr), [], {}
-        size = sizes_of_vectors(E.multiply(scale).power(2).sum(axis=1).A1, vector)
+        gather(E.indptr, E.indices, E.data**2, scale**2, squares := np.empty(p))
+        size = sizes_of_vectors(squares, vector)
         for s, in_set in _Members.of(of_row, left, sets).each():
             dense, bases[s] = _decompose(E, in_set, columns.one(s), scale, size)
             self._dense.append(dense)

@@ -202,9 +202,9 @@ class CouplingDefaults:
         """None: it acts by forces."""
         return None
 
-    def constraint_at(self, q: Sequence[np.ndarray]) -> np.ndarray:
+    def constraint_at(self, q: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
         """No rows."""
-        return np.zeros((0, 0))
+        return np.zeros((0, 0)), np.zeros(0, dtype=np.int64)
 
     def release(self, impulse: np.ndarray) -> bool:
         """Its rows bear all."""

@@ -265,7 +265,7 @@ class Glue(Joined):
         return G
 
     def _vectors(self) -> np.ndarray:
-        """The force on each node is one."""
+        """Return that of the force on each node."""
         return np.arange(len(self.opening)) // 3 * 3
 
     def _wrench(self, lam: np.ndarray) -> np.ndarray:
