@@ -137,6 +137,24 @@ def test_forces_that_are_reported_change_the_momentum_of_each_body() -> None:
     assert turned > 1e-4
 
 
+@pytest.mark.parametrize("restitution", [0.0, 0.7])
+@pytest.mark.parametrize("belt", [0.0, 1.0])
+def test_the_torque_on_a_ball_that_lands_is_what_turns_it(belt: float, restitution: float) -> None:
+    """Also where all moves along with the floor; it was about one place for a ball that flies on within the step."""
+    scene = fs.Scene("landing", dt=0.005, duration=0.1)
+    scene.add_rigid("ball", fs.Sphere(0.02), mass=0.1, position=(0, 0, 0.04), velocity=(1.0 + belt, 0, 0))
+    scene.add_rigid("floor", fs.Box((1.0, 1.0, 0.1)), mass=1.0, position=(0, 0, -0.1))
+    scene.drive("floor", lambda t: (np.array([belt * t, 0.0, 0.0]), np.zeros(3)))
+    scene.set_friction("ball", "floor", 0.1)
+    scene.set_restitution("ball", "floor", restitution)
+    scene.sensor("ball", "ball")
+    spins = [np.zeros(3)]
+    run = fs.simulate(scene, on_step=lambda stepper, report: spins.append(stepper.state.v[3:6].copy()))
+    torque = 0.4 * 0.1 * 0.02**2 * np.diff(spins, axis=0) / 0.005
+    assert run.status == "converged" and np.abs(torque).max() > 0.02
+    np.testing.assert_allclose(run.sensors["ball"].torque, torque, atol=1e-6)
+
+
 def test_only_the_energy_momentum_step_follows() -> None:
     """Backward Euler and one linearisation a step keep the contacts of the start, as before."""
     for options in ({"theta": 1.0}, {"theta": 0.5}, {"nonlinear_tolerance": None}):

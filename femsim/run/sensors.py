@@ -100,7 +100,7 @@ class ContactReader(Reader):
     def read(self, report: StepReport) -> np.ndarray:
         """Mean over the step."""
         if self._selection is None:
-            return report.forces.wrench[self.part]
+            return np.concatenate([report.forces.wrench[self.part, :3], report.forces.spin[self.part]])
         wrenches = [dt * self._selection.wrench(c) for dt, c in report.parts]
         return np.asarray(np.sum(wrenches, axis=0) / sum(dt for dt, _ in report.parts))
 

@@ -233,6 +233,7 @@ def joined(parts: Sequence[Attempt], end: float) -> StepReport:
     forces = ContactForces(
         last.contacts,
         wrench=_mean([one.wrench for one in each], weights),
+        spin=_mean([one.spin for one in each], weights),
         force_sum=_mean([one.force_sum for one in each], weights),
         node_force=_mean([one.node_force for one in each], weights),
         generalized=_mean([one.generalized for one in each], weights),

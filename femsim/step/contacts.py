@@ -97,7 +97,9 @@ class ContactForces:
     contacts : StepContacts
         Contact by contact.
     wrench : ndarray, (np, 6), N and N m
-        Force on each part and torque about its reference where the forces act.
+        Force on each part and torque about the place of its reference half-way through the step.
+    spin : ndarray, (np, 3), N m
+        Torque on each part about its reference where that is as each force acts: what turns it, wherever it flies.
     force_sum : ndarray, (np,), N
         Sum of the magnitudes of the forces on each part.
     node_force : ndarray, (n,), N and N m
@@ -108,6 +110,7 @@ class ContactForces:
 
     contacts: StepContacts
     wrench: np.ndarray
+    spin: np.ndarray
     force_sum: np.ndarray
     node_force: np.ndarray
     generalized: np.ndarray
@@ -376,6 +379,10 @@ class Contacts:
             world -= self._summed(rows, late[1], sums, 1)
             world += self._summed(moved, late[1], sums, 2)
         generalized = self.places.settle(placed, placed if moved is None else moved.placed, sums)
+        wrench = sums.wrench[0]
+        spin = wrench[:, 3:]
+        if moved is not None:
+            spin = spin - np.cross(moved.placed.reference - placed.reference, sums.wrench[2, :, :3])
         each = self._cut(rows, world)
         memory = tuple([ForceMemory.of(own.key, forces) for own, forces in zip(rows.families, each, strict=True)])
         borne = zip(self.families, rows.families, each, strict=True)
@@ -388,7 +395,7 @@ class Contacts:
             side.position, side.normal, side.gap, world, state, side.part, side.opposite, lam, u, taken, side.point, side.weight,
             placed.reference, placed.rotation,
         )  # fmt: skip
-        return ContactForces(contacts, sums.wrench[0], sums.force_sum[0], sums.node_force[0], generalized), memory
+        return ContactForces(contacts, wrench, spin, sums.force_sum[0], sums.node_force[0], generalized), memory
 
     def _nothing_acts(self, placed: Placed) -> tuple[ContactForces, Memory]:
         """Return the forces of a step without contacts, in which parts are placed so."""
@@ -399,7 +406,7 @@ class Contacts:
             placed.rotation,
         )  # fmt: skip
         wrench, force_sum, node_force = (own.copy() for own in self._nothing)
-        return ContactForces(contacts, wrench, force_sum, node_force, node_force.copy()), self.no_memory()
+        return ContactForces(contacts, wrench, wrench[:, 3:], force_sum, node_force, node_force.copy()), self.no_memory()
 
     def _summed(self, rows: ContactRows, lam: np.ndarray, sums: Sums, place: int) -> np.ndarray:
         """Sum forces (nc, 3), N, normal first, on parts and nodes, at a place of the sums; return them in the world, (nc, 3)."""
