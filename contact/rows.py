@@ -40,8 +40,8 @@ class Rows:
     softness : ndarray, (p,), m/(N s) or rad/(N m s)
         Velocity by which a row gives way to its force; 0 is rigid.
     vector : ndarray of int, (p,)
-        First row of the vector that each row is a component of, as of the force of a joint; rows by themselves name themselves.
-        Of forces that are not unique, the least do not hang on the axes of a vector.
+        Number of the vector that each row is a component of, as of the force of a joint; at most that of the row. Of forces that
+        are not unique, the least do not hang on the axes of a vector.
     """
 
     G: sp.csr_matrix
@@ -87,7 +87,7 @@ def make_rows(
     softness : float or ndarray, (p,), m/(N s)
         Velocity by which a row gives way to its force. Default rigid.
     vector : ndarray of int, (p,), optional
-        First row of the vector that each row is a component of. Default: each is by itself.
+        Number of the vector that each row is a component of, at most that of the row. Default: each is by itself.
 
     Raises
     ------
@@ -117,5 +117,7 @@ def make_rows(
         raise ContactError(f"softness of row {bad} is {filled['softness'][bad]}; allowed are values >= 0.")
     own = np.arange(p) if vector is None else np.asarray(vector)
     if own.shape != (p,) or own.dtype.kind not in "iu" or (own < 0).any() or (own > np.arange(p)).any():
-        raise ContactError(f"vector of the rows is {vector!r:.80}; allowed are ({p},) numbers of rows, none after its own.")
+        raise ContactError(
+            f"vector of the rows is {vector!r:.80}; allowed are ({p},) integers from 0 on, each at most the number of its row."
+        )
     return Rows(G, **filled, vector=own.astype(np.int64))

@@ -446,7 +446,7 @@ def test_a_residual_of_rows_does_not_depend_on_units() -> None:
         (lambda: make_rows(np.eye(2), low=[0.0, 2.0], high=1.0), "row 1 has the bounds 2.0 and 1.0"),
         (lambda: make_rows(np.eye(2), low=np.inf), "row 0 has the bounds inf and inf"),
         (lambda: make_rows(np.eye(2), softness=-1.0), "softness of row 0 is -1.0"),
-        (lambda: make_rows(np.eye(2), vector=[1, 1]), "none after its own"),
+        (lambda: make_rows(np.eye(2), vector=[1, 1]), "each at most the number of its row"),
         (lambda: make_problem(np.eye(3), np.ones(3), np.zeros((0, 3)), np.zeros(0), 0.3, dt=1.0, rows=make_rows(np.eye(2))),
          "needs 3 columns"),
     ],

@@ -27,7 +27,7 @@ class Constraint(NamedTuple):
     low, high : ndarray, (p,), N or N m
         Bounds of the forces.
     vector : ndarray of int, (p,)
-        First row of the vector that each row is a component of.
+        Number of the vector that each row is a component of, at most that of the row.
     """
 
     G: np.ndarray

@@ -378,11 +378,7 @@ class Contacts:
         if late is not None and moved is not None:  # what acts at the end of the step does so where bodies are then
             world -= self._summed(rows, late[1], sums, 1)
             world += self._summed(moved, late[1], sums, 2)
-        generalized = self.places.settle(placed, placed if moved is None else moved.placed, sums)
-        wrench = sums.wrench[0]
-        spin = wrench[:, 3:]
-        if moved is not None:
-            spin = spin - np.cross(moved.placed.reference - placed.reference, sums.wrench[2, :, :3])
+        generalized, spin = self.places.settle(placed, placed if moved is None else moved.placed, sums)
         each = self._cut(rows, world)
         memory = tuple([ForceMemory.of(own.key, forces) for own, forces in zip(rows.families, each, strict=True)])
         borne = zip(self.families, rows.families, each, strict=True)
@@ -395,7 +391,7 @@ class Contacts:
             side.position, side.normal, side.gap, world, state, side.part, side.opposite, lam, u, taken, side.point, side.weight,
             placed.reference, placed.rotation,
         )  # fmt: skip
-        return ContactForces(contacts, wrench, spin, sums.force_sum[0], sums.node_force[0], generalized), memory
+        return ContactForces(contacts, sums.wrench[0], spin, sums.force_sum[0], sums.node_force[0], generalized), memory
 
     def _nothing_acts(self, placed: Placed) -> tuple[ContactForces, Memory]:
         """Return the forces of a step without contacts, in which parts are placed so."""

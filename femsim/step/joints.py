@@ -172,10 +172,9 @@ class Joints:
 
 
 def _numbered(vectors: Sequence[np.ndarray]) -> np.ndarray:
-    """First row of the vector of each row, (p,), of couplings below each other, from numbers of each that grow with the rows."""
-    out, at = [], 0
+    """Return numbers of vectors for the rows of couplings below each other, (p,), from those that each coupling gives its own."""
+    out, at = [np.zeros(0, dtype=np.int64)], 0
     for own in vectors:
-        first = np.unique(own, return_index=True, return_inverse=True)
-        out.append(at + first[1][first[2]])
-        at += len(own)
-    return np.concatenate([np.zeros(0, dtype=np.int64), *out])
+        out.append(at + own)
+        at += int(own.max(initial=-1)) + 1
+    return np.concatenate(out)

@@ -148,12 +148,13 @@ def settle(
     force_sum: np.ndarray,
     node_force: np.ndarray,
     room: np.ndarray,
+    spin: np.ndarray,
     out: np.ndarray,
 ) -> None:
     """Fill generalized forces (n,) of one sum, or of three: the first, less the second, and the third where parts are ``there``.
 
     The sums are those of :class:`femsim.step.rows_kernels.Sums` with one more dimension; the first ones become those of all.
-    ``room`` (n,) is to work in.
+    ``spin`` (np, 3) N m becomes the torques about where parts are as each force acts. ``room`` (n,) is to work in.
     """
     for i in range(wrench.shape[0]):
         room[:] = node_force[i]
@@ -168,9 +169,11 @@ def settle(
             out[j] = room[j] if i == 0 else out[j] + sign * room[j]
             if i > 0:
                 node_force[0, j] += sign * node_force[i, j]
-        if i == 0:
-            continue
         for k in range(wrench.shape[1]):
+            for c in range(3):
+                spin[k, c] = wrench[0, k, 3 + c] if i == 0 else spin[k, c] + sign * wrench[i, k, 3 + c]
+            if i == 0:
+                continue
             for c in range(6):
                 wrench[0, k, c] += sign * wrench[i, k, c]
             if i == 2:  # torques about where parts were at the start
