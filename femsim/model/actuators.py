@@ -49,7 +49,7 @@ class Chamber(CouplingDefaults):
     volume : callable, optional
         ``volume(t) -> m^3`` of the fluid, instead.
     bulk : float, Pa
-        Bulk modulus of the fluid.
+        Bulk modulus of as much fluid as the chamber takes at rest.
 
     Attributes
     ----------

@@ -248,7 +248,9 @@ class MotionCalls(SceneContents):
             Which chamber: ``where(points (n, 3) m) -> (n,) bool`` holds for all its nodes; its number by volume, 0 the largest;
             or the triangles of a closed surface, node numbers. Default: the only chamber of the body.
         bulk : float, Pa, optional
-            Bulk modulus of the fluid of ``volume``. Default 1e7; water has 2e9.
+            How stiff the fluid of ``volume`` is: the pressure is bulk (volume - V) / V_rest, V the space in the chamber, V_rest
+            that at rest. So it is the bulk modulus of a fluid that fills about V_rest; of n times as much give bulk / n. Default
+            1e7; water has 2e9.
         name : str, optional
             Name for sensors; default "BODY.chamber1", "BODY.chamber2" ...
 
