@@ -226,8 +226,15 @@ class Mesh:
     resolution: int
     name: str
 
-    def __init__(self, points: npt.ArrayLike, triangles: npt.ArrayLike, resolution: int = 48, name: str = "") -> None:
+    def __init__(
+        self, points: npt.ArrayLike, triangles: npt.ArrayLike | None = None, resolution: int = 48, name: str = ""
+    ) -> None:
         title = f"Mesh {name!r}" if name else "Mesh"
+        if triangles is None:
+            raise ContactError(
+                f"{title}: triangles are missing; give points (n, 3) and triangles (t, 3): of a TriMesh m "
+                "Mesh(m.points, m.triangles), of a file fs.mesh_shape(path)."
+            )
         vertices = array_of(title, "points", points, (-1, 3))
         cells = np.array(triangles)
         if cells.ndim != 2 or cells.shape[1] != 3 or len(cells) == 0 or cells.dtype.kind not in "iu":

@@ -254,11 +254,34 @@ def test_a_body_is_driven_once() -> None:
     scene = fs.Scene("other")
     body = scene.add_rigid("cube", fs.Box((HALF, HALF, HALF)), density=1000.0)
     scene.drive(body, STILL)
-    with pytest.raises(fs.InputError, match="drives it exactly already"):
-        scene.drive(body, STILL, stiffness=(1.0, 1.0))
+    for again in ({}, {"stiffness": (1.0, 1.0)}):
+        with pytest.raises(fs.InputError, match="drives it exactly already; drive it once"):
+            scene.drive(body, STILL, **again)
     soft = scene.add_soft("rubber", fs.box_tets((0.1, 0.1, 0.1), 1), fs.Elastic(1e5, 0.3, 1e3), position=(0, 0, 1))
     other = cube()
     other_soft = other.add_soft("rubber", fs.box_tets((0.1, 0.1, 0.1), 1), fs.Elastic(1e5, 0.3, 1e3), position=(0, 0, 1))
     with pytest.raises(fs.InputError, match="nodes cannot go with one that a stiffness drives"):
         other.hold(other_soft, [0, 1, 2], on="cube")
     assert soft.name == "rubber"
+
+
+def test_the_base_of_a_robot_stands_until_it_is_driven_once() -> None:
+    scene = fs.Scene("arm")
+    arm = scene.add_robot("arm7.urdf", name="arm")
+    scene.drive(arm, STILL)
+    with pytest.raises(fs.InputError, match=r"drive of arm: a motion drives it exactly already; drive it once"):
+        scene.drive(arm, STILL)
+
+
+def test_a_finger_is_driven_once() -> None:
+    """The second drive had replaced the first without a word."""
+    scene, box = fs.Scene("hand"), fs.Box((0.01, 0.01, 0.01))
+    fingers = [fs.Finger(name, box, (side * 0.1, 0, 0), (-side, 0, 0)) for name, side in (("left", -1), ("right", 1))]
+    hand, closing = scene.add_gripper("hand", fingers), fs.Profile([0.0], [1.0])
+    scene.drive(hand, force=closing, fingers="left")
+    for again in ({"force": closing, "fingers": True}, {"position": closing, "fingers": ["left"]}):
+        with pytest.raises(fs.InputError, match=r"drive of hand: finger 'left' is driven already; drive it once, by force or"):
+            scene.drive(hand, **again)
+    with pytest.raises(fs.InputError, match="finger 'right' is driven already"):
+        scene.drive(hand, force=closing, fingers=["right", "right"])
+    scene.drive(hand, position=closing, fingers=["right"])

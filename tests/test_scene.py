@@ -377,3 +377,36 @@ def test_a_mount_sensor_of_a_body_that_nothing_drives_is_refused() -> None:
     scene.sensor("s", "box", kind="mount")
     with pytest.raises(fs.InputError, match=r"sensor s: kind 'mount' measures the drive of 'box', which has none"):
         fs.simulate(scene, duration=0.01)
+
+
+_SHAPES = "Plane, Box, Sphere, Capsule, Cylinder, Mesh, Revolved, Thread, Cone, Compound"
+
+
+@pytest.mark.parametrize(
+    ("shape", "is_what"),
+    [(fs.box_triangles((0.1, 0.1, 0.1)), "a TriMesh"), ("part.stl", "a str"), (fs.Box, "the class Box"), (None, "a NoneType")],
+)
+def test_what_is_no_shape_is_refused_by_name(shape: Any, is_what: str) -> None:
+    """A TriMesh had "no mass properties" or "no triangles to draw"; a class was "a type"."""
+    finger = fs.Finger("left", shape, offset=(0, 0, 0), closing=(1, 0, 0))
+    scene, box = fs.Scene("shapes"), fs.Box((0.01, 0.01, 0.01))
+    for what, call in (
+        ("shape of part", lambda: scene.add_rigid("part", shape, mass=0.1)),
+        ("shape of part", lambda: scene.add_obstacle("part", shape)),
+        ("pad of hand.left", lambda: scene.add_gripper("hand", [finger])),
+    ):
+        with pytest.raises(fs.InputError, match=rf"^{what} is {is_what}; allowed are {_SHAPES}\. A TriMesh m becomes one by"):
+            call()
+    if shape is not None:  # none is no base
+        with pytest.raises(fs.InputError, match=f"^base of hand is {is_what}; allowed are"):
+            scene.add_gripper("hand", [fs.Finger("left", box, (0, 0, 0), (1, 0, 0))], base=shape)
+    with pytest.raises(fs.InputError, match="base of hand is a Plane, which has no mass"):
+        scene.add_gripper("hand", [fs.Finger("left", box, (0, 0, 0), (1, 0, 0))], base=fs.Plane())
+
+
+@pytest.mark.parametrize("points", [fs.box_triangles((0.1, 0.1, 0.1)), "part.stl", 5])
+def test_a_mesh_of_one_argument_says_how_to_make_it(points: Any) -> None:
+    with pytest.raises(
+        fs.ContactError, match=r"triangles are missing; give points .*Mesh\(m\.points, m\.triangles\).*mesh_shape"
+    ):
+        fs.Mesh(points)

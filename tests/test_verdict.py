@@ -533,3 +533,22 @@ def test_a_load_that_is_lost_on_the_way_is_named(what: str) -> None:
     name, part, unit = "end of b" if what == "end" else "b", *(("torque", "N m") if what == "rigid" else ("force", "N"))
     with pytest.raises(fs.InputError, match=rf"load of {name}: {part} is \(nan, 0, 1\) {unit} at 0.05\d* s; allowed are finite"):
         fs.simulate(scene)
+
+
+def test_frictions_and_limits_in_other_units_are_noted() -> None:
+    """Friction of 60 "percent" and a hinge from -45 to 45 "degrees" passed without a word."""
+
+    def noted(friction: float = 0.6, limits: tuple[float, float] = (-1.0, 11.0)) -> list[str]:
+        scene = fs.Scene("units", dt=0.01, duration=0.01)
+        scene.add_floor()
+        box = scene.add_rigid("box", fs.Box((0.01, 0.01, 0.01)), mass=0.05, position=(0, 0, 0.01))
+        scene.set_friction(box, "floor", friction)
+        scene.join(box, "world", "hinge", at=(0, 0, 0.01), axis=(0, 0, 1), limits=limits, name="axle")
+        return scene.notes
+
+    assert noted() == noted(limits=(0.0, np.inf)) == noted(friction=3.0) == []
+    said = "friction of box and floor is 60, and that of soft rubber hardly 2: is it in percent? Then it is 0.6"
+    assert noted(friction=60) == [said]
+    for low, high, said in ((-45, 45, "-0.7854 and 0.7854"), (-90, np.inf, "-1.571 and inf")):
+        words = f"limits of axle are {low} and {high} rad: are these degrees? Then they are {said} rad"
+        assert noted(limits=(low, high)) == [words]

@@ -34,6 +34,7 @@ from femsim.scene.checks import (
     Finger,
     Handle,
     Vector,
+    check_shape,
     checked_load,
     node_masses,
     node_places,
@@ -216,6 +217,7 @@ def add_rigid(
 ) -> Handle:
     """Add a free rigid body, see :meth:`femsim.scene.scene.Scene.add_rigid`."""
     scene.check_name(name)
+    check_shape(f"shape of {name}", shape)
     if isinstance(shape, Plane):
         raise InputError(f"shape of {name} is a Plane, which has no mass; use add_floor or add_obstacle.")
     if (density is None) == (mass is None):
@@ -267,11 +269,12 @@ def add_gripper(
             "lower limit below the upper one with 0 between them, where fingers start."
         )
     index = len(scene.bodies)
-    visible = base or Box((0.05, 0.02, 0.01))
+    visible = Box((0.05, 0.02, 0.01)) if base is None else base
+    _check_solid(f"base of {name}", visible)
     unit_mass, _, unit_inertia = mass_properties(visible)
     mass = positive(f"mass of {name}", mass, "kg")
     links = [Link(name, mass, unit_inertia * (mass / unit_mass), np.zeros(3))]
-    shapes = [(base, np.eye(3), np.zeros(3))] if base else []
+    shapes = [] if base is None else [(base, np.eye(3), np.zeros(3))]
     parts = [Part(name, index, 0, surface, shapes, visual(visible, np.zeros(3), np.eye(3)))]
     for k, finger in enumerate(fingers):
         link, part = _finger(f"{name}.{finger.name}", finger, index, k + 1, surface)
@@ -293,6 +296,7 @@ def add_obstacle(
 ) -> Handle:
     """Add a shape that never moves, see :meth:`femsim.scene.scene.Scene.add_obstacle`."""
     scene.check_name(name)
+    check_shape(f"shape of {name}", shape)
     turn = quaternion_to_matrix(quaternion_from_vector(_turn(scene, name, rotation)))
     place = vector(f"position of {name}", position)
     scene.parts.append(Part(name, -1, 0, surface, placed(shape, turn, place), visual(shape, place, turn)))
@@ -345,8 +349,13 @@ def _check_fingers(scene: SceneContents, name: str, fingers: Sequence[Finger]) -
         raise InputError(f"fingers of gripper {name} are named {names}; each needs a name of its own.")
     for finger in fingers:
         scene.check_name(f"{name}.{finger.name}")
-        if isinstance(finger.pad, Plane):
-            raise InputError(f"pad of {name}.{finger.name} is a Plane, which has no mass; use a Box or another solid shape.")
+        _check_solid(f"pad of {name}.{finger.name}", finger.pad)
+
+
+def _check_solid(what: str, shape: Shape | Compound) -> None:
+    check_shape(what, shape)
+    if isinstance(shape, Plane):
+        raise InputError(f"{what} is a Plane, which has no mass; use a Box or another solid shape.")
 
 
 def _finger(full: str, finger: Finger, body: int, link: int, surface: str) -> tuple[Link, Part]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import get_args
 
 import numpy as np
 
@@ -58,6 +59,17 @@ class Finger:
     closing: Vector
     mass: float = 0.1
     rotation: Vector = (0.0, 0.0, 0.0)
+
+
+def check_shape(what: str, shape: object) -> None:
+    """Refuse what is no shape, e.g. a mesh or a path."""
+    if not isinstance(shape, Shape | Compound):
+        allowed = ", ".join(kind.__name__ for kind in (*get_args(Shape), Compound))
+        given = f"the class {shape.__name__}" if isinstance(shape, type) else f"a {type(shape).__name__}"
+        raise InputError(
+            f"{what} is {given}; allowed are {allowed}. A TriMesh m becomes one by fs.Mesh(m.points, m.triangles), a file by "
+            "fs.mesh_shape(path)."
+        )
 
 
 def name_of(what: Handle | str) -> str:

@@ -20,7 +20,7 @@ from femsim.model.kept_shape import KeptShape, triad
 from femsim.scene import plausible
 from femsim.scene.checks import Handle, Vector, function_of_time, name_of, positive
 from femsim.scene.contents import SceneContents
-from femsim.scene.robots import base_motion
+from femsim.scene.robots import base_motion, stands
 
 #: What may be one number or several.
 Impedance = float | Sequence[float] | None
@@ -45,7 +45,13 @@ def drive_base(
             f"drive of {body.name}: damping and max_force belong to a stiffness, and without one a motion is followed exactly, "
             "whatever that takes; give stiffness=(N/m, N m/rad) too, or leave them out."
         )
-    scene.motions[scene.bodies.index(body)] = base_motion(body, _path(scene, body.name, motion))
+    index = scene.bodies.index(body)
+    if index in scene.motions and not stands(scene, body.name):
+        raise InputError(
+            f"drive of {body.name}: a motion drives it exactly already; drive it once, by one motion with all key frames; a "
+            "stepped simulation changes its target by set."
+        )
+    scene.motions[index] = base_motion(body, _path(scene, body.name, motion))
 
 
 def drive_softly(
@@ -169,10 +175,15 @@ def drive_fingers(
     """Drive fingers of a gripper by a force or a servo."""
     body = scene.body(name_of(what))
     names = body.joint_names()
-    chosen = names if fingers is True else list(fingers or ())
+    chosen = names if fingers is True else [fingers] if isinstance(fingers, str) else list(fingers or ())
     for finger in chosen:
         if finger not in names:
             raise InputError(f"drive of {body.name}: finger {finger!r} is unknown{did_you_mean(finger, names)}")
+        if f"{body.name}.{finger}" in scene.commands or chosen.count(finger) > 1:
+            raise InputError(
+                f"drive of {body.name}: finger {finger!r} is driven already; drive it once, by force or by position; a stepped "
+                "simulation changes its target by set."
+            )
     if not chosen:
         raise InputError(f"drive of {body.name}: force and position drive fingers; say fingers=True or name some of {names}.")
     servo = _servo(body.name, {"stiffness": stiffness, "damping": damping, "max_force": max_force})

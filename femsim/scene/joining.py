@@ -15,6 +15,7 @@ from femsim.model.joined import Joined, NodeFrame, Side, Strength
 from femsim.model.joints import JOINTS, Glue, JointKind
 from femsim.scene.checks import Handle, Vector, name_of, positive, vector
 from femsim.scene.contents import SceneContents
+from femsim.scene.plausible import notes_on_limits
 
 #: Words of other programs, and what they are here.
 _OTHER_KINDS = {
@@ -78,7 +79,10 @@ def join(
             raise InputError(f"{what}: where says which nodes of a soft body a weld glues; leave it out.")
         pose = np.concatenate([place, _frame(what, axis)])
         sides = tuple(Side(n, _carried(scene, part, pose), pose) for n, part in zip(numbers, parts, strict=True))
-        joint = form(chosen, (sides[0], sides[1]), strength, _limits(what, limits), _friction(what, friction))
+        stops = _limits(what, limits)
+        if kind == "hinge":
+            scene.notes += notes_on_limits(chosen, stops)
+        joint = form(chosen, (sides[0], sides[1]), strength, stops, _friction(what, friction))
     scene.couplings.append(joint)
     if parts[1] >= 0:
         _part_without_contact(scene, (parts[0], parts[1]), joint, kind, contact)

@@ -16,6 +16,7 @@ from femsim.scene.checks import Handle, Vector, name_of, vector
 from femsim.scene.contents import SceneContents
 from femsim.scene.frictions import FrictionRule, IgnoredContact, Side, add_rule, side_of
 from femsim.scene.own_contact import led_own_pairs, own_pairs
+from femsim.scene.plausible import notes_on_friction
 from femsim.scene.sensing import make_sensor
 from materials import FrictionTable
 
@@ -30,6 +31,7 @@ def set_friction(
         if direction is not None:
             raise InputError(f"{what}: a direction needs two coefficients (along it, across it); {coefficient} is one.")
         add_rule(scene.friction_rules, FrictionRule(sides, FrictionTable.check(coefficient, what)))
+        scene.notes += notes_on_friction(sides[0].name, sides[1].name, coefficient)
         return
     along, across = (float(x) for x in vector(f"{what}, coefficients", coefficient, 2))
     if min(along, across) <= 0:

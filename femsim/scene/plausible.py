@@ -10,13 +10,14 @@ import numpy as np
 
 from materials import Elastic
 
-#: What is taken as it is, without a note: Pa, kg/m^3, s, m, rad, m/s^2 and m/s.
+#: What is taken as it is, without a note: Pa, kg/m^3, s, m, rad, m/s^2, m/s and 1.
 MODULI = (100.0, 1e13)
 DENSITIES = (5.0, 3e4)
 STEPS = (1e-7, 0.1)
 MOVING_SIZES = (1e-6, 3.0)
 MOST_TURN = 2.0 * math.pi + 1e-6
 MOST_GRAVITY, MOST_SPEED = 50.0, 1e3
+MOST_FRICTION = 10.0
 #: The same of what a motion leads between two key frames, m/s.
 MOST_LED = 10.0
 #: A run may end so much before or after its duration, relative, without a note: what six digits do not show.
@@ -51,6 +52,27 @@ def notes_on_density(name: str, density: float) -> list[str]:
     if density < DENSITIES[0]:
         what = f"{1000.0 / density:.0f} times less than that of water: is it in g/cm^3? Then it is {1e3 * density:g} kg/m^3"
     return [f"density of {name} is {density:g} kg/m^3, {what}"]
+
+
+def notes_on_friction(first: str, second: str, coefficient: float) -> list[str]:
+    """Note a coefficient of friction that no dry pair has."""
+    if coefficient <= MOST_FRICTION:
+        return []
+    return [
+        f"friction of {first} and {second} is {coefficient:g}, and that of soft rubber hardly 2: is it in percent? Then it is "
+        f"{coefficient / 100.0:g}"
+    ]
+
+
+def notes_on_limits(what: str, limits: tuple[float, float]) -> list[str]:
+    """Note limits of a hinge, rad, that are beyond a turn and look like degrees: multiples of five."""
+    ends = [abs(limit) for limit in limits if math.isfinite(limit)]
+    if max(ends, default=0.0) <= MOST_TURN or any(end % 5.0 for end in ends):
+        return []
+    low, high = (math.radians(limit) for limit in limits)
+    return [
+        f"limits of {what} are {limits[0]:g} and {limits[1]:g} rad: are these degrees? Then they are {low:.4g} and {high:.4g} rad"
+    ]
 
 
 def notes_on_turn(what: str, vector: np.ndarray) -> list[str]:

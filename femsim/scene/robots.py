@@ -100,6 +100,11 @@ def base_motion(body: Body, motion: PoseFunction) -> PoseFunction:
     return FrameMotion(motion, arm) if arm.any() else motion
 
 
+def stands(scene: SceneContents, robot: str) -> bool:
+    """Whether the base of a robot stands as ``add_robot`` placed it, and no motion was given for it yet."""
+    return scene.commands[robot].given is _still
+
+
 def _check_base(name: str, base: str, M: np.ndarray) -> None:
     """Refuse a free base that joints can leave where it is, whatever pushes it: one without mass of its own."""
     size = 1.0 / np.sqrt(np.maximum(np.diag(M), np.finfo(np.float64).tiny))
