@@ -96,6 +96,8 @@ def test_an_axis_that_only_one_of_them_has_gets_no_lag_and_no_gain(run: Path, tm
     result = fs.compare(replace(series, columns=columns), tmp_path / "log.csv")
     assert math.isnan(result.axes["fy"].gain) and math.isnan(result.trials[0].lags["fy"])
     assert result.words(["fy"])[0].endswith(" N RMS") and abs(result.trials[0].lags["fx"]) < 1e-3
+    rows = {words[0]: words for line in result.summary().splitlines() if (words := line.split())[1:2] == ["N"]}
+    assert rows["fy"][-4:] == ["-"] * 4 and "-" not in rows["fx"]  # correlation, lag, gain and offset; they were "nan"
 
 
 def test_frame_point_sign_units_tare_and_weight_are_undone(run: Path, tmp_path: Path) -> None:
@@ -501,11 +503,12 @@ def test_words_are_what_a_person_would_say() -> None:
         return sentence(channel, agreement(simulated, measured), lag, float(np.ptp(measured)))
 
     assert said(wave + 0.1 * np.sin(50 * t)).startswith("fz agrees within 0.07")
+    above = wave + 12.0  # a scale or a sign, although a constant would lessen the misfit as much
     assert said(wave + 11.8) == "fz of the run reads 11.8 N too high; its shape is right"
     assert said(wave - 11.8, lag=0.032) == "fz of the run reads 11.8 N too low; its shape is right; the log comes 32 ms later"
-    assert said(-wave) == "fz has the opposite sign; its shape is right"
+    assert said(-wave) == said(-above, above) == "fz has the opposite sign; its shape is right"
+    assert said(-0.3 * wave - 4.0, above).startswith("fz of the run reads 1")  # more than the sign
     assert said(2.0 * wave) == "fz of the run is 2 times that of the log; its shape is right"
-    above = wave + 12.0  # a scale, although a constant would lessen the misfit as much
     assert said(0.9 * above, above) == "fz of the run is 0.9 times that of the log; its shape is right"
     assert said(10.0 * np.cos(31.0 * t)).startswith("fz differs in shape")
     assert said(wave + 11.8, channel=Channel("tip.z", "tip", "m")).startswith("tip.z of the run reads 1.18e+04 mm too high")

@@ -253,9 +253,9 @@ class Comparison:
         for c in self.channels:
             a, lag = self.axes[c.name], mean_and_confidence([t.lags[c.name] for t in self.trials])[0]
             measures = (a.rmse, a.nrmse, a.bias, a.peak_error, a.largest_error)
-            line = (f"{a.correlation:.4f}", f"{1e3 * lag:.3g}", f"{a.gain:.4g}", f"{a.offset:.3g}")
+            line = (_cell(a.correlation, ".4f"), _cell(1e3 * lag), _cell(a.gain, ".4g"), _cell(a.offset))
             alone = (spread[c.name], *(t.axes[c.name].rmse for t in self.trials)) if repeated else ()
-            rows.append((c.name, c.unit, *(f"{x:.3g}" for x in measures), *line, *(f"{x:.3g}" for x in alone)))
+            rows.append((c.name, c.unit, *map(_cell, measures), *line, *map(_cell, alone)))
         widths = [max(len(row[k]) for row in rows) for k in range(len(head))]
         sides = ("<", "<", *(">" for _ in widths[2:]))
         table = ("  ".join(f"{x:{side}{w}}" for x, side, w in zip(row, sides, widths, strict=True)) for row in rows)
@@ -308,6 +308,11 @@ class Comparison:
             plot_comparison(self.time, values, [self.drawn()], channels, pictures)
             (partial / "report.html").write_text(comparison_page(content, pictures[1]), encoding="utf-8")
         return folder
+
+
+def _cell(value: float, form: str = ".3g") -> str:
+    """A number of the table; "-" for one that is not known."""
+    return "-" if math.isnan(value) else format(value, form)
 
 
 def _trial_axes(trial: Trial) -> dict[str, dict[str, float]]:

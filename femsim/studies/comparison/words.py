@@ -54,10 +54,11 @@ def sentence(channel: Channel, values: Agreement, lag: float, range_: float) -> 
         return f"{name} agrees within {size(values.rmse)} RMS{late}"
     right = values.correlation >= SHAPE
     by_gain = right and values.gain > 0.0 and abs(values.gain - 1.0) > FAR_GAIN
-    if values.bias**2 > MOST * values.rmse**2 and not (by_gain and abs(values.offset) < LEAST * range_):
+    turned = values.correlation <= -SHAPE
+    if values.bias**2 > MOST * values.rmse**2 and not ((by_gain or turned) and abs(values.offset) < LEAST * range_):
         shape = "; its shape is right" if right else ""
         return f"{name} of the run reads {size(values.bias)} too {'high' if values.bias > 0 else 'low'}{shape}{late}"
-    if values.correlation <= -SHAPE:
+    if turned:
         return f"{name} has the opposite sign; its shape is right{late}"
     if by_gain:
         return f"{name} of the run is {1.0 / values.gain:.3g} times that of the log; its shape is right{late}"
