@@ -168,7 +168,9 @@ def test_results_answer_a_wrong_name_with_those_that_there_are() -> None:
     assert str(caught.value) == "sensor of this run 'gripp' is unknown; did you mean 'grip'? There is only grip."
     with pytest.raises(KeyError, match=r"column of steps.csv 'iteration' is unknown; did you mean 'iterations'"):
         run.steps["iteration"]
-    with pytest.raises(KeyError, match="marker of this run 'grip' is unknown; there is none"):
+    with pytest.raises(
+        KeyError, match=r"marker of this run 'grip' is unknown; there is none\. Read it by run\.sensors\['grip'\]"
+    ):
         run.markers["grip"]
     assert run.sensors.get("gripp") is None and "gripp" not in run.sensors and dict(run.sensors) == run.sensors
     again = pickle.loads(pickle.dumps(run.steps))

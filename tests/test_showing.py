@@ -116,3 +116,12 @@ def test_a_table_is_read_by_name_and_can_be_called(run: fs.Run) -> None:
         np.testing.assert_array_equal(table["below_fz_N"], run.sensors["below"].force[:, 2])
         with pytest.raises(KeyError, match="column of this run 'below_fz' is unknown; did you mean 'below_fz_N'"):
             table["below_fz"]
+
+
+def test_a_run_may_be_given_where_its_folder_is_asked_for(run: fs.Run, tmp_path: Path) -> None:
+    """Reports and plots ended in "expected str, bytes or os.PathLike object, not Run", fs.render_run(run) in "not iterable"."""
+    assert fs.write_report(run, tmp_path / "page.html", stills=0).is_file()
+    assert {path.name for path in fs.plot_run(run, tmp_path / "plots")} >= {"forces.png"}
+    assert fs.render_run(run, out=tmp_path / "pictures", stills=1, mp4=False).frames
+    with pytest.raises(fs.InputError, match=r"the run has no folder, from which files are read; give fs\.simulate\(\.\.\., out="):
+        fs.write_report(fs.simulate(scene()), tmp_path / "none.html")

@@ -473,7 +473,7 @@ def beside(folder: Path) -> list[str]:
 
 
 def test_a_run_is_never_replaced_unasked(old: Path) -> None:
-    with pytest.raises(fs.InputError, match=r"run exists; choose another by --out, or replace it by --overwrite"):
+    with pytest.raises(fs.InputError, match=r"run exists; choose another by --out, or replace it by --overwrite .*overwrite=T"):
         fs.simulate(cube_scene(), out=old)
     assert (old / "notes.txt").read_text() == "mine" and beside(old) == ["run"]
 

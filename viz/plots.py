@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,13 +31,13 @@ AXES = ("fx", "fy", "fz", "tx", "ty", "tz", "x", "y", "z")
 DEFAULT_LOOK = Look()
 
 
-def plot_run(run_dir: Path, out: Path | None = None) -> list[Path]:
+def plot_run(run_dir: str | os.PathLike[str], out: Path | None = None) -> list[Path]:
     """Draw the tables of one run folder; see `plot_runs`."""
     return plot_runs([run_dir], out)
 
 
 def plot_runs(
-    run_dirs: Sequence[Path],
+    run_dirs: Sequence[str | os.PathLike[str]],
     out: Path | None = None,
     *,
     sensors: Sequence[str] = (),

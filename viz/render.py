@@ -153,7 +153,7 @@ def _signal_name(number: int) -> str:
 
 # So many parameters because each option of a picture has one; over 80 lines with them, since what it opens it closes.
 def render_run(
-    run_dir: Path | Sequence[Path],
+    run_dir: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
     *,
     out: Path | None = None,
     speed: float = 1.0,
@@ -238,7 +238,7 @@ def render_run(
         When the run folder, its frames or the field are missing, an option is not allowed, or this machine cannot draw (the
         message then names the packages to install).
     """
-    run_dirs = [Path(run_dir)] if isinstance(run_dir, (str, Path)) else [Path(folder) for folder in run_dir]
+    run_dirs = [Path(run_dir)] if isinstance(run_dir, (str, os.PathLike)) else [Path(folder) for folder in run_dir]
     if not run_dirs:
         raise VizError("no run folder was given; give one or more.")
     width, height = _checked_options(size, fps, speed, every, stills, mp4 or gif or html)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import os
 import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -45,7 +46,7 @@ _PIXELS = (960, 720)
 
 
 def write_report(
-    run_dir: Path,
+    run_dir: str | os.PathLike[str],
     out: Path | None = None,
     *,
     field: str | None = None,

@@ -166,17 +166,21 @@ class Named(dict[str, _Value]):
         What its entries are called, for instance "sensor of this run".
     entries : mapping of str
         The entries.
+    elsewhere : mapping of str to str, optional
+        Names that may be looked for here, and what gives them.
     """
 
-    def __init__(self, what: str, entries: Mapping[str, _Value]) -> None:
+    def __init__(self, what: str, entries: Mapping[str, _Value], elsewhere: Mapping[str, str] | None = None) -> None:
         super().__init__(entries)
-        self.what = what
+        self.what, self.elsewhere = what, dict(elsewhere or {})
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Named, (self.what, dict(self))
+        return Named, (self.what, dict(self), self.elsewhere)
 
     def __missing__(self, name: object) -> _Value:
-        raise UnknownNameError(f"{self.what} {name!r} is unknown{did_you_mean(str(name), self)}")
+        there = self.elsewhere.get(str(name))
+        question = did_you_mean(str(name), self)
+        raise UnknownNameError(f"{self.what} {name!r} is unknown{question}{f' Read it by {there}.' if there else ''}")
 
 
 def no_attribute(owner: str, name: str, known: Iterable[str], others: Mapping[str, str] | None = None) -> AttributeError:

@@ -26,7 +26,10 @@ def prepare_folder(folder: Path, overwrite: bool) -> Path | None:
         if folder.resolve() in (Path.cwd(), *Path.cwd().parents):
             raise InputError(f"the output folder {folder} is the one you are in; choose another by --out.")
         if not overwrite:
-            raise InputError(f"the output folder {folder} exists; choose another by --out, or replace it by --overwrite.")
+            raise InputError(
+                f"the output folder {folder} exists; choose another by --out, or replace it by --overwrite (in Python "
+                "overwrite=True)."
+            )
         if not (folder / "run.json").is_file():
             raise InputError(
                 f"the folder {folder} is not a run (it has no run.json), so it is not replaced; choose another by --out."

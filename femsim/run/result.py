@@ -242,8 +242,15 @@ class Run:
 
     def __post_init__(self) -> None:
         kinds = {"steps": "column of steps.csv"} | {group: f"{group.removesuffix('s')} of this run" for group in SERIES}
+        readings = {name: f"run.{group}[{name!r}]" for group in SERIES for name in getattr(self, group)}
         for group, what in kinds.items():
-            object.__setattr__(self, group, Named(what, getattr(self, group)))
+            object.__setattr__(self, group, Named(what, getattr(self, group), readings))
+
+    def __fspath__(self) -> str:
+        """Folder of the run, so that a run may be given where a run folder is asked for; InputError if it has none."""
+        if self.folder is None:
+            raise InputError("the run has no folder, from which files are read; give fs.simulate(..., out=FOLDER).")
+        return str(self.folder)
 
     def __repr__(self) -> str:
         where = f", {self.folder}" if self.folder else ""

@@ -311,7 +311,7 @@ class Comparison:
 
 
 def _cell(value: float, form: str = ".3g") -> str:
-    """A number of the table; "-" for one that is not known."""
+    """Write a number of the table; "-" for one that is not known."""
     return "-" if math.isnan(value) else format(value, form)
 
 
