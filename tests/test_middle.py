@@ -155,6 +155,28 @@ def test_the_torque_on_a_ball_that_lands_is_what_turns_it(belt: float, restituti
     np.testing.assert_allclose(run.sensors["ball"].torque, torque, atol=1e-6)
 
 
+@pytest.mark.parametrize("restitution", [0.0, 0.7])
+@pytest.mark.parametrize("more", [False, True])
+def test_a_hinge_bears_no_torque_about_its_axis_where_its_ball_lands(more: bool, restitution: float) -> None:
+    """The wheel of a cart lands as it flies on: its axle runs through its middle, and what hangs on it by another hinge too."""
+    ball = fs.RobotLink.solid("ball", fs.Piece(fs.Sphere(0.02)), 0.1)
+    joints = [fs.RobotJoint("axle", "cart", "ball", axis=(0, 1, 0), position=(0, 0, -0.05))]
+    links = [fs.RobotLink.solid("cart", fs.Piece(fs.Box((0.03, 0.01, 0.01))), 0.2), ball]
+    if more:
+        links.append(fs.RobotLink("hub", 0.05, inertia=np.diag([1e-5, 1e-5, 1e-5])))
+        joints.append(fs.RobotJoint("hub", "ball", "hub", axis=(1, 0, 0)))
+    scene = fs.Scene("landing", dt=0.005, duration=0.15)
+    scene.add_robot(fs.Robot("cart", links, joints), base="free", position=(0, 0, 0.1), velocity=(1.0, 0, 0))
+    floor = scene.add_floor()
+    scene.set_friction("cart", floor, 0.1)
+    scene.set_restitution("cart", floor, restitution)
+    scene.sensor("axle", "cart.ball", kind="joint")
+    scene.sensor("ball", "cart.ball")
+    run = fs.simulate(scene)
+    assert run.status == "converged" and np.abs(run.sensors["ball"].torque[:, 1]).max() > 0.05
+    assert np.abs(run.sensors["axle"].torque[:, 1]).max() < 1e-5
+
+
 def test_only_the_energy_momentum_step_follows() -> None:
     """Backward Euler and one linearisation a step keep the contacts of the start, as before."""
     for options in ({"theta": 1.0}, {"theta": 0.5}, {"nonlinear_tolerance": None}):

@@ -144,15 +144,16 @@ class JointReader(Reader):
         self.reset()
 
     def _moving(self) -> np.ndarray:
-        """Momentum, spin about the centre of mass of the link, and this centre, of the current state: (9,)."""
+        """Momentum, spin about the centre of mass of the link, this centre, and the sum of masses times places: (12,)."""
         body, q, v = self.body, self.q, self.v
-        centre, out = body.link_pose(q, self._link)[1], np.zeros(9)
+        centre, out = body.link_pose(q, self._link)[1], np.zeros(12)
         for link in self._links:
-            momentum = body.link_momentum(q, v, link)[1]
+            mass, momentum = body.link_momentum(q, v, link)
+            place = body.link_pose(q, link)[1]
             out[:6] += momentum
-            if link != self._link:
-                out[3:6] += cross(body.link_pose(q, link)[1] - centre, momentum[:3])
-        out[6:] = centre
+            out[3:6] += cross(place - centre, momentum[:3])
+            out[9:] += mass * place
+        out[6:9] = centre
         return out
 
     def reset(self) -> None:
@@ -162,20 +163,19 @@ class JointReader(Reader):
     def read(self, report: StepReport) -> np.ndarray:
         """Change of momentum over the step, less contacts, weight and held rods."""
         stepper, body, before, after = self.stepper, self.body, self._momentum, self._moving()
-        self._momentum, dt, centre = after, stepper.settings.dt, after[6:]
+        self._momentum, dt, centre = after, stepper.settings.dt, after[6:9]
         out = (after[:6] - before[:6]) / dt
-        if len(self._links) > 1:  # the spin is about a point that moves: that of one link goes along its own momentum
-            out[3:] += cross((after[6:] - before[6:]) / dt, 0.5 * (before[:3] + after[:3]))
-        contacts = report.forces.contacts.reference
+        # the spin is about a point that moves; as all do in the step, before what acts at its end makes them faster
+        moved = (after[6:] - before[6:]) / dt
+        out[3:] += cross(moved[:3], moved[3:])
+        there, forces = report.forces.contacts.reference, report.forces
         for k in self._parts:
             own = stepper.scene.parts[k].link
-            wrench = report.forces.wrench[k]
-            out -= wrench
+            out[:3] -= forces.wrench[k, :3]
+            out[3:] -= forces.spin[k] + cross(there[k] - there[self.part], forces.wrench[k, :3])
             weight = body.link_momentum(self.q, self.v, own)[0] * stepper.settings.gravity
             out[:3] -= weight
-            if own != self._link:
-                out[3:] -= cross(contacts[k] - before[6:], wrench[:3])
-                out[3:] -= cross(body.link_pose(self.q, own)[1] - centre, weight)
+            out[3:] -= cross(body.link_pose(self.q, own)[1] - centre, weight)
             for coupling in stepper.scene.couplings:
                 pull = coupling.pull_on(self.index, own)
                 if pull is not None:
