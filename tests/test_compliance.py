@@ -273,6 +273,16 @@ def test_the_base_of_a_robot_stands_until_it_is_driven_once() -> None:
         scene.drive(arm, STILL)
 
 
+def test_a_base_is_driven_before_a_spring_holds_nodes_on_it() -> None:
+    """The spring had kept its end where the base stood, while the base went away."""
+    scene = fs.Scene("arm")
+    arm = scene.add_robot("arm7.urdf", name="arm")
+    soft = scene.add_soft("rubber", fs.box_tets((0.1, 0.1, 0.1), 1), fs.Elastic(1e5, 0.3, 1e3), position=(0, 0, 1))
+    scene.hold(soft, [0, 1, 2], on=arm, stiffness=(1e3, 1.0))
+    with pytest.raises(fs.InputError, match=r"drive of arm: 'rubber.hold1' is held on it by a spring already"):
+        scene.drive(arm, STILL)
+
+
 def test_a_finger_is_driven_once() -> None:
     """The second drive had replaced the first without a word."""
     scene, box = fs.Scene("hand"), fs.Box((0.01, 0.01, 0.01))

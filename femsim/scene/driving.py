@@ -51,6 +51,11 @@ def drive_base(
             f"drive of {body.name}: a motion drives it exactly already; drive it once, by one motion with all key frames; a "
             "stepped simulation changes its target by set."
         )
+    if springs := [hold.name for hold in scene.holds if hold.leader == index and hold.gives_way]:
+        raise InputError(
+            f"drive of {body.name}: {springs[0]!r} is held on it by a spring already, to its base as it stands; drive it first, "
+            "then hold."
+        )
     scene.motions[index] = base_motion(body, _path(scene, body.name, motion))
 
 
