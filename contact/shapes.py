@@ -59,7 +59,10 @@ class Box:
 
     half_extents: FloatArray
 
-    def __init__(self, half_extents: npt.ArrayLike) -> None:
+    def __init__(self, half_extents: npt.ArrayLike, *others: object) -> None:
+        if others:
+            told = ", ".join(map(str, (half_extents, *others)))
+            raise ContactError(f"Box: half_extents is one argument, not {1 + len(others)}; write Box(({told})), in m.")
         half = array_of("Box", "half_extents", half_extents, (3,))
         if not (half > 0.0).all():
             raise ContactError(f"Box: half_extents is {half.tolist()} m; give three positive lengths (half the edges).")

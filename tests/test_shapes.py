@@ -440,6 +440,7 @@ def test_bounds_are_tight(shape):
         (lambda: Capsule(1e308, 0.1), ["Capsule", "radius", "1e+308", "up to 1e+06 m"]),
         (lambda: Box((1.0, 2e6, 1.0)), ["Box", "half_extents along y", "2e+06", "up to 1e+06 m"]),
         (lambda: Cylinder(float("inf"), 1.0), ["Cylinder", "radius", "inf"]),
+        (lambda: Box(1.0, 2.0, 3.0), ["half_extents is one argument, not 3", "Box((1.0, 2.0, 3.0)), in m"]),
         (lambda: Box((1.0, 2.0)), ["Box", "half_extents", "(2,)", "(3,)"]),
         (lambda: Box((1.0, -2.0, 1.0)), ["half_extents", "-2.0", "positive"]),
         (lambda: Box((1.0, np.nan, 1.0)), ["half_extents", "nan", "finite"]),
