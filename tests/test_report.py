@@ -165,7 +165,7 @@ def test_a_run_without_a_scene_file(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("content", "words"),
-    [(None, "does not exist; give the folder that a run wrote"), ("{", "is no JSON"), ("[1]", "must hold an object")],
+    [(None, "it has no run.json); give the folder that a run wrote"), ("{", "is no JSON"), ("[1]", "must hold an object")],
 )
 def test_what_is_no_run_is_refused(content: str | None, words: str, tmp_path: Path) -> None:
     if content is not None:
@@ -176,7 +176,12 @@ def test_what_is_no_run_is_refused(content: str | None, words: str, tmp_path: Pa
 
 def test_the_report_of_a_sweep_is_its_plots(tmp_path: Path) -> None:
     (tmp_path / "sweep.json").write_text("{}")
-    with pytest.raises(VizError, match=re.escape(f"the folder of a sweep, not of a run; draw it by: femsim plot {tmp_path}")):
+    with pytest.raises(
+        VizError,
+        match=re.escape(
+            f"the folder of a sweep, not of a run: its runs are in {tmp_path / 'cases'}; draw it by femsim plot {tmp_path}, go"
+        ),
+    ):
         write_report(tmp_path)
 
 

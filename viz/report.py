@@ -147,9 +147,7 @@ def read_info(run_dir: Path) -> dict[str, Any]:
     """
     path = run_dir / "run.json"
     if not path.is_file():
-        if (run_dir / "sweep.json").is_file():
-            raise VizError(f"{run_dir} is the folder of a sweep, not of a run; draw it by: femsim plot {run_dir}")
-        raise VizError(f"{path} does not exist; give the folder that a run wrote." if run_dir.is_dir() else no_run(run_dir))
+        raise VizError(no_run(run_dir))
     try:
         info = read_json(path)
     except (OSError, ValueError) as error:

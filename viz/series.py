@@ -196,7 +196,7 @@ def open_frames(run_dir: Path) -> FrameSeries:
         When there are no frames, or they cannot be read.
     """
     run_dir = Path(run_dir)
-    if not run_dir.is_dir():
+    if not run_dir.is_dir() or (run_dir / "sweep.json").is_file():
         raise VizError(no_run(run_dir))
     series: FrameSeries
     if (run_dir / "frames.pvd").is_file():
