@@ -373,6 +373,10 @@ def wrong_things(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ("render run --field tension", "has a field 'tension'; present are: "),
         ("plot run --sensors cub", "'cub' is not known; did you mean 'cube'? There are: cube."),
         ("plot run --out log.csv", "log.csv cannot be made (File exists); choose another folder."),
+        (
+            "plot run --out forces.png",
+            "forces.png has the name of one figure, and several are drawn; give a folder, ",
+        ),
         ("report run --out page.pdf", "the page page.pdf would be HTML; let its name end in .html."),
         ("play small_cube.py --out run --no-open", "the output folder run exists; choose another by --out.\n"),
         ("play", "for instance: femsim play soft_ball_gripping (see"),

@@ -5,13 +5,14 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from viz.errors import VizError
 
-__all__ = ["COLOURS", "STYLE", "WIDTH", "Look", "unknown"]
+__all__ = ["COLOURS", "STYLE", "WIDTH", "Look", "plot_folder", "unknown"]
 
 # Okabe & Ito (2008): distinguishable with all common kinds of colour vision.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
@@ -119,3 +120,14 @@ def unknown(what: str, name: str, allowed: Iterable[str]) -> str:
     near = difflib.get_close_matches(name, allowed, 1, 0.4)
     there = f"did you mean {near[0]!r}? There" if near else "there"
     return f"{what} {name!r} is not known; {there} are: {', '.join(allowed) or 'none'}."
+
+
+def plot_folder(out: Path) -> Path:
+    """Make the folder of figures; VizError where it cannot be made, or has the name of a figure."""
+    if out.suffix.removeprefix(".").lower() in FORMATS and not out.is_dir():
+        raise VizError(f"{out} has the name of one figure, and several are drawn; give a folder, e.g. {out.with_suffix('')}.")
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise VizError(f"the plot folder {out} cannot be made ({error.strerror}); choose another folder.") from error
+    return out

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from viz.errors import VizError
 from viz.files import no_run, save_figure
-from viz.look import COLOURS, STYLE, Look, unknown
+from viz.look import COLOURS, STYLE, Look, plot_folder, unknown
 from viz.tables import GROUPED, VECTORS, Table, read_table, vectors_of
 
 if TYPE_CHECKING:
@@ -84,11 +84,7 @@ def plot_runs(
     if sensors or axes:
         check_choice(sensors, axes, [table for _, table in runs.values()])
         runs = {name: (steps, _chosen(table, sensors, axes)) for name, (steps, table) in runs.items()}
-    out = folders[0] / "plots" if out is None else Path(out)
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise VizError(f"the plot folder {out} cannot be made ({error.strerror}); choose another folder.") from error
+    out = plot_folder(folders[0] / "plots" if out is None else Path(out))
 
     import matplotlib
 

@@ -14,7 +14,7 @@ from foreign.tables import read_parquet
 from foreign.text import read_json
 from viz.errors import VizError
 from viz.files import save_figure
-from viz.look import COLOURS, STYLE, WIDTH, Look
+from viz.look import COLOURS, STYLE, WIDTH, Look, plot_folder
 
 if TYPE_CHECKING:
     from matplotlib.axis import Axis
@@ -68,11 +68,7 @@ def plot_sweep(folder: Path, out: Path | None = None, *, look: Look = DEFAULT_LO
     if table.empty or not metrics or not numbers:
         lacks = "finished case" if table.empty else "metric with a value" if not metrics else "number that varies"
         raise VizError(f"{folder} has no {lacks}, so there is nothing to plot.")
-    out = folder / "plots" if out is None else Path(out)
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise VizError(f"the plot folder {out} cannot be made ({error.strerror}); choose another folder.") from error
+    out = plot_folder(folder / "plots" if out is None else Path(out))
 
     import matplotlib
 
