@@ -85,6 +85,14 @@ def test_a_benchmark_drawn_again_is_the_same(tmp_path: Path, monkeypatch: pytest
         assert file.suffix == ".png" or file.read_bytes() == Path("thrice", file.name).read_bytes()
 
 
+def test_a_solver_that_went_astray_is_drawn_again(tmp_path: Path) -> None:
+    """Its steps grow to any size, which `femsim bench` writes as it is; no profile is drawn from them."""
+    astray = line("p", "b", 2.0, "not converged") | {"step_norm": "1.89124e+105", "velocity_error": "1e308"}
+    rows = fs.redraw_bench(table(tmp_path / "b.csv", [line("p", "a", 1.0), astray]), tmp_path / "out")
+    assert rows[1].step_norm == 1.89124e105 and rows[1].velocity_error == 1e308
+    assert "1.89124e+105" in (tmp_path / "out" / "bench.csv").read_text()
+
+
 GOOD = line("p", "a", 1.0)
 WRONG: list[tuple[list[dict[str, Any]], list[str], tuple[str, ...]]] = [
     ([GOOD], [name for name in COLUMNS if name != "cpu_ms"], ("lacks the column 'cpu_ms'",)),
@@ -92,6 +100,8 @@ WRONG: list[tuple[list[dict[str, Any]], list[str], tuple[str, ...]]] = [
     ([GOOD], [*COLUMNS, "status"], ("column 'status' 2 times",)),
     ([GOOD, line("q", "a", "fast")], COLUMNS, ("line 3", "column 'cpu_ms'", "'fast'")),
     ([line("q", "a", "inf")], COLUMNS, ("line 2", "column 'cpu_ms'")),
+    ([line("q", "a", 1e105)], COLUMNS, ("line 2", "column 'cpu_ms'", "from 0 to 1e+100")),
+    ([GOOD | {"step_norm": "inf"}], COLUMNS, ("line 2", "column 'step_norm'")),
     ([line("q", "a", -1.0)], COLUMNS, ("line 2", "column 'cpu_ms'")),
     ([line("q", "a", "")], COLUMNS, ("line 2", "column 'cpu_ms' has no value")),
     ([line("q", "a", 1.0, iterations=1.5)], COLUMNS, ("line 2", "column 'iterations'", "whole numbers")),

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas
 import pytest
+from command_line import Call
 
 from viz import VizError, plot_sweep, sweep_plots
 
@@ -124,3 +125,13 @@ def test_nothing_to_draw_is_said(tmp_path: Path, columns: dict[str, Any], lacks:
 def test_no_sweep_is_said(tmp_path: Path) -> None:
     with pytest.raises(VizError, match="has no table of a sweep"):
         plot_sweep(tmp_path)
+
+
+def test_the_command_draws_into_the_folder_that_is_asked_for(tmp_path: Path, call: Call) -> None:
+    """Of one sweep; the figures of two have the same names."""
+    folder = sweep_folder(tmp_path, {"a": [1.0, 2.0, 3.0], "f": [1.0, 4.0, 9.0]}, ["a"], ["f"])
+    out = tmp_path / "elsewhere"
+    assert call("plot", str(folder), "--out", str(out), "--formats", "png")[0] == 0
+    assert [path.name for path in out.iterdir()] == ["curves.png"] and not (folder / "plots").exists()
+    status, _, err = call("plot", str(folder), str(folder), "--out", str(out))
+    assert status == 2 and "each sweep gets plots of its own; plot one sweep" in err

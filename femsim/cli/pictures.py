@@ -222,7 +222,9 @@ def plot(
         return OK
     sweeps = [folder for folder in runs if (folder / "sweep.json").is_file()]
     single = [folder for folder in runs if folder not in sweeps]
-    written = [path for folder in sweeps for path in plot_sweep(folder, look=look)]
+    if sweeps and out is not None and len(runs) > 1:
+        raise InputError(f"--out {out} is one folder, but each sweep gets plots of its own; plot one sweep, or leave --out out.")
+    written = [path for folder in sweeps for path in plot_sweep(folder, out, look=look)]
     if single:
         written += plot_runs(single, out, sensors=_names(sensors), axes=_names(axes), look=look)
     for path in written:

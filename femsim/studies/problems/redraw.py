@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import math
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import fields
 from pathlib import Path
@@ -18,7 +19,7 @@ from femsim.studies.problems.traits import Traits
 from foreign.text import read_text
 
 _STATUSES = tuple(str(word) for part in get_args(BenchStatus) for word in get_args(part))
-#: Largest table that is read, bytes; longest cell; largest number in one, above which nothing was measured.
+#: Largest table that is read, bytes; longest cell; largest number in one that profiles are drawn from, or that is a trait.
 _BYTES, _LONGEST, _LARGEST = 50_000_000, 2000, 1e100
 
 
@@ -56,8 +57,9 @@ def redraw_bench(table: str | Path, out: str | Path) -> list[BenchRow]:
 
 
 def _read_rows(path: Path) -> list[BenchRow]:
-    kinds: dict[str, Callable[[str], Any]] = {"str": _word, "int": _whole, "float": _number, "BenchStatus": _status}
+    kinds: dict[str, Callable[[str], Any]] = {"str": _word, "int": _whole, "float": _of_answer, "BenchStatus": _status}
     columns = {f.name: kinds[str(f.type)] for f in fields(BenchRow) if str(f.type) in kinds}
+    columns |= {"cpu_ms": _number, "tolerance": _number}
     rows: list[BenchRow] = []
     seen: dict[tuple[str, str], int] = {}
     for line, cells in _read(path, columns):
@@ -157,7 +159,7 @@ def _whole(cell: str) -> int:
     return int(cell)
 
 
-def _number(cell: str) -> float:
+def _number(cell: str, most: float = _LARGEST) -> float:
     """Read a number, at least 0, as all of them are; nan where there is none."""
     if cell in ("", "nan"):
         return math.nan
@@ -165,9 +167,14 @@ def _number(cell: str) -> float:
         value = float(cell)
     except ValueError:
         value = -1.0
-    if not 0.0 <= value <= _LARGEST:
-        raise ValueError("allowed are finite numbers from 0, or nothing")
+    if not 0.0 <= value <= most:
+        raise ValueError(f"allowed are numbers from 0 to {most:.3g}, or nothing")
     return value
+
+
+def _of_answer(cell: str) -> float:
+    """Read a residual, an error or a time beside it, which is only handed on: of a solver that went astray it is of any size."""
+    return _number(cell, sys.float_info.max)
 
 
 def _truth(cell: str) -> bool:
