@@ -177,6 +177,31 @@ def test_a_hinge_bears_no_torque_about_its_axis_where_its_ball_lands(more: bool,
     assert np.abs(run.sensors["axle"].torque[:, 1]).max() < 1e-5
 
 
+@pytest.mark.parametrize("restitution", [0.0, 0.7])
+def test_contacts_of_parts_of_a_body_that_lands_add_up_to_what_turns_it(restitution: float) -> None:
+    """Contacts that a sensor chooses act at the end of the step too; they were taken half-way: 0.07 of 0.47 N m too little."""
+    scene = fs.Scene("landing", dt=0.005, duration=0.08)
+    fast = {"velocity": (10.0, 0, -2.0), "angular_velocity": (0, 20.0, 5.0)}
+    box = scene.add_rigid("box", fs.Box((0.02, 0.02, 0.02)), mass=0.1, position=(0, 0, 0.06), rotation=(0.3, 0.5, 0.2), **fast)
+    floor = scene.add_rigid("floor", fs.Box((1.0, 0.5, 0.1)), mass=1.0, position=(0.4, 0, -0.1))
+    scene.set_friction(box, floor, 0.3)
+    scene.set_restitution(box, floor, restitution)
+    scene.sensor("with floor", box, partner=floor)
+    scene.sensor("front", box, where=lambda points: points[:, 0] > 0.0)
+    scene.sensor("back", box, where=lambda points: points[:, 0] <= 0.0)
+    spins = []
+
+    def keep(stepper: Stepper, report: Any) -> None:
+        own, q, v = stepper.system.bodies[0], stepper.state.q[:7], stepper.state.v[:6]
+        spins.append(own.angular_momentum(q, v) - np.cross(q[:3], own.momentum(q, v)))  # type: ignore[attr-defined]
+
+    run = fs.simulate(scene, on_step=keep)
+    turned, front, back = np.diff(spins, axis=0) / 0.005, run.sensors["front"].torque, run.sensors["back"].torque
+    assert run.status == "converged" and np.abs(turned).max() > 0.2
+    for torque in (run.sensors["with floor"].torque, front + back):
+        np.testing.assert_allclose(torque[1:], turned, atol=1e-4)
+
+
 def test_only_the_energy_momentum_step_follows() -> None:
     """Backward Euler and one linearisation a step keep the contacts of the start, as before."""
     for options in ({"theta": 1.0}, {"theta": 0.5}, {"nonlinear_tolerance": None}):

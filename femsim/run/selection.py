@@ -10,7 +10,7 @@ from femsim.base.errors import InputError
 from femsim.model.bodies.outputs import points_of
 from femsim.model.holds import chosen_nodes, nodes_where
 from femsim.scene.sensor_kinds import SENSOR_KINDS, SensorSpec
-from femsim.step.contacts import StepContacts
+from femsim.step.contacts import Late, StepContacts
 from femsim.step.stepper import Stepper
 
 
@@ -94,12 +94,18 @@ class Selection:
         return out
 
     def wrench(self, c: StepContacts) -> np.ndarray:
-        """Force and torque (6,) that the selected contacts exert on the part, about its reference."""
-        shares = self.shares(c)
+        """Force and torque (6,) that the selected contacts exert on the part, about its reference where that is as each acts."""
+        shares, late = self.shares(c), c.late
         if not shares.any():
             return np.zeros(6)
-        force = np.concatenate([shares[:, :1] * c.force, -shares[:, 1:] * c.force])
-        arm = np.concatenate([c.position, c.opposite]) - c.reference[self.part]
+        if late is None:
+            return self._exerted(shares, c, c.force)
+        return self._exerted(shares, c, c.force - late.force) + self._exerted(shares, late, late.force)
+
+    def _exerted(self, shares: np.ndarray, at: StepContacts | Late, forces: np.ndarray) -> np.ndarray:
+        """Wrench (6,) of shares, (nc, 2), of forces (nc, 3), N, that act at these places."""
+        force = np.concatenate([shares[:, :1] * forces, -shares[:, 1:] * forces])
+        arm = np.concatenate([at.position, at.opposite]) - at.reference[self.part]
         moments = arm.T @ force  # their skew part is the torque
         return np.concatenate([force.sum(axis=0), (moments - moments.T)[[1, 2, 0], [2, 0, 1]]])
 

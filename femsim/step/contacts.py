@@ -39,6 +39,16 @@ Memory = tuple[ForceMemory, ...]
 
 
 @dataclass
+class Late:
+    """The part of contact forces that acts at the end of a step, where bodies are then; names as in :class:`StepContacts`."""
+
+    position: np.ndarray
+    opposite: np.ndarray
+    force: np.ndarray
+    reference: np.ndarray
+
+
+@dataclass
 class StepContacts:
     """Contacts of one step and their forces; those between soft bodies and rods come last.
 
@@ -70,6 +80,8 @@ class StepContacts:
         Their shares, which sum to one.
     reference, rotation : ndarray, (np, 3) and (np, 3, 3), m and 1
         What torques on each part are about, and how rigid parts are turned, where the forces act.
+    late : Late or None
+        The part of ``force`` that acts elsewhere, at the end of the step; None where all of it acts in one place.
     """
 
     position: np.ndarray
@@ -86,6 +98,7 @@ class StepContacts:
     weight: np.ndarray
     reference: np.ndarray
     rotation: np.ndarray
+    late: Late | None = None
 
 
 @dataclass
@@ -374,22 +387,23 @@ class Contacts:
             return self._nothing_acts(placed)
         moved = None if late is None or late[0].families is rows.families else late[0]
         sums = Sums(*(np.zeros((1 if moved is None else 3, *own.shape)) for own in self._nothing))
-        world = self._summed(rows, lam, sums, 0)
+        world, then = self._summed(rows, lam, sums, 0), None
         if late is not None and moved is not None:  # what acts at the end of the step does so where bodies are then
             world -= self._summed(rows, late[1], sums, 1)
-            world += self._summed(moved, late[1], sums, 2)
+            arrived = self._summed(moved, late[1], sums, 2)
+            world += arrived
+            there = self._sides(moved, self._cut(moved, arrived))
+            then = Late(there.position, there.opposite, self._shown(moved, arrived), moved.placed.reference)
         generalized, spin = self.places.settle(placed, placed if moved is None else moved.placed, sums)
         each = self._cut(rows, world)
         memory = tuple([ForceMemory.of(own.key, forces) for own, forces in zip(rows.families, each, strict=True)])
-        borne = zip(self.families, rows.families, each, strict=True)
-        side = Sides.joined([family.sides(own, force) for family, own, force in borne if len(own)])
-        if any(family.hidden and len(own.keep) for family, own in zip(self.families, rows.families, strict=True)):
-            lam, u, world = (self._shown(rows, values) for values in (lam, u, world))
+        side = self._sides(rows, each)
+        lam, u, world = (self._shown(rows, values) for values in (lam, u, world))
         state, taken = np.empty(len(lam), dtype=np.int64), np.zeros(len(lam))
         self._tell(lam, u, lam[:0] if work is None else work, self.rules.slow, state, taken)
         contacts = StepContacts(
             side.position, side.normal, side.gap, world, state, side.part, side.opposite, lam, u, taken, side.point, side.weight,
-            placed.reference, placed.rotation,
+            placed.reference, placed.rotation, then,
         )  # fmt: skip
         return ContactForces(contacts, sums.wrench[0], spin, sums.force_sum[0], sums.node_force[0], generalized), memory
 
@@ -420,8 +434,15 @@ class Contacts:
             start += len(own)
         return cut
 
+    def _sides(self, rows: ContactRows, each: list[np.ndarray]) -> Sides:
+        """Return the contacts with the forces of each family, (kept, 3), N, in the world."""
+        borne = zip(self.families, rows.families, each, strict=True)
+        return Sides.joined([family.sides(own, force) for family, own, force in borne if len(own)])
+
     def _shown(self, rows: ContactRows, values: np.ndarray) -> np.ndarray:
         """Values (nc, 3) of contacts, zero where these are no contacts between parts."""
+        if not any(family.hidden and len(own.keep) for family, own in zip(self.families, rows.families, strict=True)):
+            return values
         out, start = values.copy(), 0
         for family, own in zip(self.families, rows.families, strict=True):
             if family.hidden:
