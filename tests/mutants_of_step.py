@@ -251,7 +251,12 @@ MUTANTS = (
     ),
     Mutant(
         "energies", "work of drives at the end of a step forgotten", STEP + "stepper.py",
-        "end = replace(end, driving=work)", "pass",
+        "end.driving += drive_work(", "drive_work(",
+        "test_driven_bodies.py::test_the_work_of_a_drive_is_its_power_where_what_it_turns_is_hit",
+    ),
+    Mutant(
+        "energies", "work of drives against joints at the end of a step forgotten", STEP + "stepper.py",
+        "end = replace(end, driving=-joints.power(impulses, given.end - given.v))", "pass",
         "test_driven_scenes.py::test_a_robot_led_by_its_tool_takes_one_iteration_and_keeps_its_loop_closed",
     ),
     Mutant(

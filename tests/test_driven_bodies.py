@@ -300,6 +300,25 @@ def test_the_work_of_a_motion_that_jumps_is_the_energy_that_it_gives(soft: bool,
     assert run.verdict == "good"
 
 
+@pytest.mark.parametrize("restitution", [0.0, 0.7])
+@pytest.mark.parametrize("dt", [0.005, 0.01])
+def test_the_work_of_a_drive_is_its_power_where_what_it_turns_is_hit(dt: float, restitution: float) -> None:
+    """Forces at the end of a step counted twice with the way that levers go within it: 0.034 of 0.356 J in one step."""
+    scene = fs.Scene("struck", dt=dt, duration=0.1, gravity=(0.0, 0.0, 0.0))
+    fast = {"velocity": (10.0, 0.0, -2.0), "angular_velocity": (0.0, 20.0, 0.0)}
+    scene.add_rigid("box", fs.Box((0.02,) * 3), mass=0.1, position=(0.04, 0.0, 0.1), rotation=(0.3, 0.5, 0.2), **fast)
+    scene.add_rigid("bat", fs.Box((0.3, 0.1, 0.02)), mass=0.5)
+    way, turn = np.array([10.0, 0.0, 0.3]), np.array([0.0, -8.0, 0.0])
+    scene.drive("bat", fs.Motion([0.0, 1.0], [(0.0,) * 3, way], [(0.0,) * 3, turn], smooth=False))
+    scene.set_friction("box", "bat", 0.3)
+    scene.set_restitution("box", "bat", restitution)
+    scene.sensor("mount", "bat", kind="mount")
+    run = fs.simulate(scene)
+    power = run.sensors["mount"].force @ way + run.sensors["mount"].torque @ turn
+    assert run.status == "converged" and np.abs(power[1:]).max() * dt > 0.1
+    np.testing.assert_allclose(np.diff(run.steps["work_J"]), dt * power[1:], atol=1e-4)
+
+
 @pytest.mark.parametrize("motion", [fs.Motion([0.0], [(0.1, 0.0, 0.0)]), fs.Motion([0.0, 0.004], [(0.0,) * 3, (0.1, 0.0, 0.0)])])
 @pytest.mark.parametrize("theta", [None, 0.5, 1.0])
 def test_what_starts_and_stops_within_a_step_strikes_what_it_meets(motion: fs.Motion, theta: float | None) -> None:

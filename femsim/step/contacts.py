@@ -119,6 +119,8 @@ class ContactForces:
         Force on the rows of v of nodes and links, and torque on links that contacts turn.
     generalized : ndarray, (n,), N and N m
         J^T lam with the columns of prescribed rows, which J lacks.
+    late : ndarray, (n,), N and N m, or None
+        The part of ``generalized`` that acts at the end of the step, where bodies are then; None where all acts in one place.
     """
 
     contacts: StepContacts
@@ -127,6 +129,7 @@ class ContactForces:
     force_sum: np.ndarray
     node_force: np.ndarray
     generalized: np.ndarray
+    late: np.ndarray | None = None
 
 
 @dataclass
@@ -394,7 +397,7 @@ class Contacts:
             world += arrived
             there = self._sides(moved, self._cut(moved, arrived))
             then = Late(there.position, there.opposite, self._shown(moved, arrived), moved.placed.reference)
-        generalized, spin = self.places.settle(placed, placed if moved is None else moved.placed, sums)
+        generalized, spin, last = self.places.settle(placed, placed if moved is None else moved.placed, sums)
         each = self._cut(rows, world)
         memory = tuple([ForceMemory.of(own.key, forces) for own, forces in zip(rows.families, each, strict=True)])
         side = self._sides(rows, each)
@@ -405,7 +408,10 @@ class Contacts:
             side.position, side.normal, side.gap, world, state, side.part, side.opposite, lam, u, taken, side.point, side.weight,
             placed.reference, placed.rotation, then,
         )  # fmt: skip
-        return ContactForces(contacts, sums.wrench[0], spin, sums.force_sum[0], sums.node_force[0], generalized), memory
+        late_forces = None if moved is None else last
+        return ContactForces(
+            contacts, sums.wrench[0], spin, sums.force_sum[0], sums.node_force[0], generalized, late_forces
+        ), memory
 
     def _nothing_acts(self, placed: Placed) -> tuple[ContactForces, Memory]:
         """Return the forces of a step without contacts, in which parts are placed so."""

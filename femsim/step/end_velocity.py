@@ -79,7 +79,7 @@ class EndVelocity:
     late : (ContactRows, ndarray) or None
         Contacts at the end of the step and the part of ``lam`` that acts there, (nc, 3), N; None where there is none.
     driving : float, J
-        Work of drives beyond that of their forces with the velocities of the step, see :func:`drive_work`.
+        Work of drives against joints at the end of the step, beyond that with the velocities of the step.
     friction_beyond : float, J
         What friction takes by its own work beyond what impacts with restitution take in all.
     """
@@ -250,15 +250,14 @@ class _Impact:
 def drive_work(
     system: System,
     given: Prescribed,
-    rows: ContactRows,
+    late: np.ndarray | None,
     end: EndVelocity,
     old: State,
     new: State,
     dt: float,
-    joined: float,
     still: float,
 ) -> float:
-    """Work, J, that drives do in a step beyond that of their forces with the velocities ``given.v`` of the step.
+    """Work, J, that drives do in a step beyond that of their forces with the velocities ``given.v`` of the step, and by joints.
 
     What changes velocities at its end acts with those of the end, and inertia with the mean of those of start and end: of a
     motion whose acceleration or velocity jumps these are not the same.
@@ -269,25 +268,21 @@ def drive_work(
         The bodies.
     given : Prescribed
         Velocities of prescribed rows.
-    rows : ContactRows
-        Contacts in the step, at these velocities.
+    late : ndarray, (n,), N and N m, or None
+        Generalized contact forces that act at its end.
     end : EndVelocity
         How it ends.
     old, new : State
         Start and end; of the latter only coordinates are read.
     dt : float, s
         Time step.
-    joined : float, J
-        Work of what joints do at the end with the difference ``given.end - given.v``.
     still : float, m/s or rad/s
         By how much velocities may differ that count as the same.
     """
-    work = -joined
+    work = 0.0
     if given.end is not given.v:
-        work += dt * float(end.held @ (given.end - given.v))
-        if end.late is not None:
-            there, late = end.late
-            work -= dt * float((late * (there.surface - rows.surface)).sum())
+        held = end.held if late is None else end.held - late
+        work += dt * float(held @ (given.end - given.v))
     uneven = np.where(system.prescribed, 0.5 * (old.v + end.v) - given.v, 0.0)
     if np.abs(uneven).max() <= still:
         return work

@@ -119,11 +119,11 @@ class Places:
         """Add to ``out``, (n,), the wrenches on rigid parts, N and N m, about their references."""
         self._spread(*self.rigid(placed), placed.reference, sums.wrench, sums.force_sum, out)
 
-    def settle(self, placed: Placed, there: Placed, sums: Sums) -> tuple[np.ndarray, np.ndarray]:
+    def settle(self, placed: Placed, there: Placed, sums: Sums) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return the generalized forces (n,) of one or three sums: the first, less the second, and the third ``there``.
 
-        Also the torques (np, 3) about where parts are as each force acts. The sums have one more dimension; the first of them
-        become those of all, with torques about where parts are placed.
+        Also the torques (np, 3) about where parts are as each force acts, and the generalized forces (n,) of the last sum alone.
+        The sums have one more dimension; the first of them become those of all, with torques about where parts are placed.
         """
         out, spin = np.empty(sums.node_force.shape[1]), np.empty((sums.wrench.shape[1], 3))
         rows, moved = self.rigid(placed), self.rigid(there)
@@ -131,7 +131,7 @@ class Places:
             rows.row, rows.joint_start, rows.joint_row, rows.origin, rows.screw, placed.reference, moved.origin, moved.screw,
             there.reference, *sums, self._room, spin, out,
         )  # fmt: skip
-        return out, spin
+        return out, spin, self._room.copy()
 
 
 def _run(numbers: list[int]) -> slice | np.ndarray:

@@ -161,6 +161,8 @@ class Stepper:
         with self.timed("accept"):
             forces, memory = contacts.accept(rows, end.lam, u, end.work, end.late)
         with self.timed("measure"):
+            if system.prescribes and settings.theta < 1.0:
+                end.driving += drive_work(system, given, forces.late, end, state, new, settings.dt, self.newton.still)
             overlaps = contacts.overlapping(new, arrived, ended.rows)
             penetration = max(0.0, -float(overlaps[1].min(initial=0.0)))
             report = measure(
@@ -261,12 +263,8 @@ class Stepper:
                     beside = joints.impulses_beside(change)
                     impulses = beside + impulses if len(impulses) else beside
                     self.system.joints.add_impulses(impulses)
-                if self.system.prescribes and projected:
-                    joined_work = 0.0 if joints is None else joints.power(impulses, given.end - given.v)
-                    work = drive_work(
-                        self.system, given, solved.rows, end, self.state, new, self.settings.dt, joined_work, self.newton.still
-                    )  # fmt: skip
-                    end = replace(end, driving=work)
+                    if self.system.prescribes and projected:
+                        end = replace(end, driving=-joints.power(impulses, given.end - given.v))
                 allowed = weakened(friction, rows, solved, end, self.newton)
             if allowed is None or again == _MOST_WEAKENINGS or not solved.solution.converged:
                 break
