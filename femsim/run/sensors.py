@@ -169,13 +169,14 @@ class JointReader(Reader):
         moved = (after[6:] - before[6:]) / dt
         out[3:] += cross(moved[:3], moved[3:])
         there, forces = report.forces.contacts.reference, report.forces
+        weighed = before[6:] + stepper.settings.theta * (after[6:] - before[6:])  # weight acts where the step asks for forces
+        mass = sum(body.link_momentum(self.q, self.v, link)[0] for link in self._links)
+        out[:3] -= mass * stepper.settings.gravity
+        out[3:] -= cross(weighed[3:] - mass * weighed[:3], stepper.settings.gravity)
         for k in self._parts:
             own = stepper.scene.parts[k].link
             out[:3] -= forces.wrench[k, :3]
             out[3:] -= forces.spin[k] + cross(there[k] - there[self.part], forces.wrench[k, :3])
-            weight = body.link_momentum(self.q, self.v, own)[0] * stepper.settings.gravity
-            out[:3] -= weight
-            out[3:] -= cross(body.link_pose(self.q, own)[1] - centre, weight)
             for coupling in stepper.scene.couplings:
                 pull = coupling.pull_on(self.index, own)
                 if pull is not None:
