@@ -152,3 +152,27 @@ def test_wrong_settings_are_named(settings: dict[str, Any], message: str) -> Non
     with pytest.raises(InputError) as caught:
         fs.simulate(cube(**settings))
     assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("restitution", [0.0, 0.7])
+def test_what_acts_in_all_parts_of_a_shortest_step_that_is_halved_is_read(restitution: float) -> None:
+    """Sensors of some contacts read the last half alone: with restitution 0 N of the 26 N of the hit."""
+
+    def hit(dt: float | str) -> fs.Run:
+        scene = fs.Scene("hit", dt=dt, duration=0.04, **({"dt_bounds": (0.01, 0.01)} if dt == "auto" else {}))  # type: ignore[arg-type]
+        fast = {"velocity": (10.0, 0.0, -2.0), "angular_velocity": (0.0, 20.0, 5.0)}
+        scene.add_rigid("box", fs.Box((0.02,) * 3), mass=0.1, position=(0.0, 0.0, 0.06), rotation=(0.3, 0.5, 0.2), **fast)
+        scene.add_rigid("table", fs.Box((1.0, 0.5, 0.1)), mass=1.0, position=(0.4, 0.0, -0.1))
+        scene.set_friction("box", "table", 0.3)
+        scene.set_restitution("box", "table", restitution)
+        scene.sensor("whole", "box")
+        scene.sensor("with table", "box", partner="table")
+        scene.sensor("slip", "box", kind="slip")
+        return fs.simulate(scene)
+
+    run, fixed = hit("auto"), hit(0.01)
+    assert run.steps["substeps"].max() == 2 and np.abs(run.sensors["whole"].force).max() > 10.0
+    np.testing.assert_array_equal(run.steps["substeps"], fixed.steps["substeps"])
+    np.testing.assert_allclose(run.sensors["with table"].force, run.sensors["whole"].force, atol=1e-9)
+    lost = run.gauges["slip"].values["friction_J"][-1]
+    assert lost == pytest.approx(run.steps["friction_loss_J"][-1], rel=1e-9) and lost > 0.1
