@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from femsim.base.errors import InputError
 from femsim.model.bodies.outputs import points_of
 from femsim.model.holds import chosen_nodes, nodes_where
 from femsim.scene.sensor_kinds import SENSOR_KINDS, SensorSpec
-from femsim.step.contacts import Late, StepContacts
+from femsim.step.contacts import StepContacts
 from femsim.step.stepper import Stepper
 
 
@@ -93,21 +93,39 @@ class Selection:
                 out[own, side] = 1.0
         return out
 
-    def wrench(self, c: StepContacts) -> np.ndarray:
-        """Force and torque (6,) that the selected contacts exert on the part, about its reference where that is as each acts."""
-        shares, late = self.shares(c), c.late
-        if not shares.any():
-            return np.zeros(6)
-        if late is None:
-            return self._exerted(shares, c, c.force)
-        return self._exerted(shares, c, c.force - late.force) + self._exerted(shares, late, late.force)
+    def wrench(self, parts: Sequence[tuple[float, StepContacts]]) -> np.ndarray:
+        """Mean force and torque (6,) that the selected contacts exert on the part in the parts of a step, see :func:`exerted`."""
+        return exerted(parts, self.shares, self.part)
 
-    def _exerted(self, shares: np.ndarray, at: StepContacts | Late, forces: np.ndarray) -> np.ndarray:
-        """Wrench (6,) of shares, (nc, 2), of forces (nc, 3), N, that act at these places."""
-        force = np.concatenate([shares[:, :1] * forces, -shares[:, 1:] * forces])
-        arm = np.concatenate([at.position, at.opposite]) - at.reference[self.part]
-        moments = arm.T @ force  # their skew part is the torque
-        return np.concatenate([force.sum(axis=0), (moments - moments.T)[[1, 2, 0], [2, 0, 1]]])
+
+def exerted(parts: Sequence[tuple[float, StepContacts]], shares: Callable[[StepContacts], np.ndarray], about: int) -> np.ndarray:
+    """Mean force and torque, (6,), N and N m, of shares of contacts over a step, about where a part is as each force acts.
+
+    Parameters
+    ----------
+    parts : sequence of (float, StepContacts)
+        Length, s, and contacts of each sub-step.
+    shares : callable
+        How much of each contact counts, by the side it acts on, (nc, 2).
+    about : int
+        The part whose reference torques are about.
+    """
+    out = np.zeros(6)
+    for dt, c in parts:
+        own = shares(c)
+        if not own.any():
+            continue
+        late = np.zeros_like(c.force) if c.late is None else c.late.force
+        for at, forces in ((c, c.force - late), (c.late, late)):
+            if at is None:
+                continue
+            force = np.concatenate([own[:, :1] * forces, -own[:, 1:] * forces])
+            moments = (
+                np.concatenate([at.position, at.opposite]) - at.reference[about]
+            ).T @ force  # their skew part is the torque
+            out[:3] += dt * force.sum(axis=0)
+            out[3:] += dt * (moments - moments.T)[[1, 2, 0], [2, 0, 1]]
+    return np.asarray(out / sum(dt for dt, _ in parts))
 
 
 class GapSearch:

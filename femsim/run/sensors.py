@@ -16,7 +16,7 @@ from femsim.base.rotations import cross
 from femsim.model.bodies.body import Body
 from femsim.model.bodies.outputs import Marker
 from femsim.run.instruments import Instrument
-from femsim.run.selection import GapSearch, Selection
+from femsim.run.selection import GapSearch, Selection, exerted
 from femsim.scene.scene import Scene
 from femsim.scene.sensor_kinds import SENSOR_KINDS, WRENCH, SensorSpec
 from femsim.step.contacts import StepContacts
@@ -101,8 +101,7 @@ class ContactReader(Reader):
         """Mean over the step."""
         if self._selection is None:
             return np.concatenate([report.forces.wrench[self.part, :3], report.forces.spin[self.part]])
-        wrenches = [dt * self._selection.wrench(c) for dt, c in report.parts]
-        return np.asarray(np.sum(wrenches, axis=0) / sum(dt for dt, _ in report.parts))
+        return self._selection.wrench(report.parts)
 
 
 class MountReader(Reader):
@@ -168,17 +167,14 @@ class JointReader(Reader):
         # the spin is about a point that moves; as all do in the step, before what acts at its end makes them faster
         moved = (after[6:] - before[6:]) / dt
         out[3:] += cross(moved[:3], moved[3:])
-        there, forces = report.forces.contacts.reference, report.forces
         weighed = before[6:] + stepper.settings.theta * (after[6:] - before[6:])  # weight acts where the step asks for forces
         mass = sum(body.link_momentum(self.q, self.v, link)[0] for link in self._links)
         out[:3] -= mass * stepper.settings.gravity
         out[3:] -= cross(weighed[3:] - mass * weighed[:3], stepper.settings.gravity)
+        out -= exerted(report.parts, lambda c: np.isin(c.part, self._parts).astype(np.float64), self.part)
         for k in self._parts:
-            own = stepper.scene.parts[k].link
-            out[:3] -= forces.wrench[k, :3]
-            out[3:] -= forces.spin[k] + cross(there[k] - there[self.part], forces.wrench[k, :3])
             for coupling in stepper.scene.couplings:
-                pull = coupling.pull_on(self.index, own)
+                pull = coupling.pull_on(self.index, stepper.scene.parts[k].link)
                 if pull is not None:
                     place, pulled = pull
                     out[:3] -= pulled[:3]
