@@ -55,6 +55,21 @@ def test_it_gives_way_where_the_weight_asks_for_more(share: float, moves: bool) 
     assert (abs(float(stepper.state.q[7]) - start) > 1e-5) is moves
 
 
+@pytest.mark.parametrize("theta", [0.5, 1.0])
+def test_what_a_stop_bears_is_not_put_on_friction(theta: float) -> None:
+    """A pendulum that starts at rest on its stop: friction, which stands too, bears no more than it can, the stop the rest."""
+    rod = pendulum().links[1]
+    joint = fs.RobotJoint("pin", "base", "rod", axis=(0, 1, 0), friction=0.1, limits=(0.5, 2.0))
+    scene = fs.Scene("stop", dt=0.005, duration=0.1, theta=theta)
+    scene.add_robot(fs.Robot("p", [fs.RobotLink("base"), rod], [joint]), joints={"pin": 0.5})
+    scene.sensor("pin", "p.pin", kind="revolute")
+    values = fs.simulate(scene).gauges["pin"].values
+    rub, stop = values["friction_Nm"], values["limit_Nm"]
+    assert np.abs(rub).max() <= 0.1 * (1 + 1e-9)
+    np.testing.assert_allclose(rub + stop, PULL * math.sin(0.5), rtol=1e-6)
+    np.testing.assert_allclose(values["angle_rad"], 0.5, atol=1e-12)
+
+
 def test_a_motor_that_leads_a_joint_overcomes_its_friction_and_that_of_joints_that_mimic_it() -> None:
     bars = [fs.RobotLink.solid(name, fs.Piece(fs.Box((0.02, 0.02, 0.02))), 0.1) for name in ("left", "right")]
     joints = [

@@ -247,30 +247,37 @@ class Stepper:
                 moves = self.follows and not self._hardly_moves(rows.placed, solved.solution.v)
                 if moves or given.end is not given.v:
                     there = self.contacts.moved(there, new, given.end, self.settings.dt, middle=False, placed=arrived)
-                projected = self.settings.theta < 1.0
-                joints = jointed_mobility(self.system, self.state, new, projected=projected)
-                impulses = np.zeros(0)
-                held = np.zeros_like(new.v)
-                if joints is not None and projected:
-                    impulses = joints.impulses(new.v)
-                    joined = joints.joined(new.v, impulses)
-                    held = self.system.carried(self.state, new, joined - new.v) / self.settings.dt
-                    new.v = joined
-                end = end_velocity(self.system, self.settings, there, solved, u, self.state, new, self.newton, joints)
-                if joints is not None:
-                    end = replace(end, held=end.held + held)
-                    change = self.settings.dt * times_transposed(there.J, (end.lam - solved.solution.lam).ravel())
-                    beside = joints.impulses_beside(change)
-                    impulses = beside + impulses if len(impulses) else beside
-                    self.system.joints.add_impulses(impulses)
-                    if self.system.prescribes and projected:
-                        end = replace(end, driving=-joints.power(impulses, given.end - given.v))
+                end = self._end_velocity(there, solved, u, new, given)
                 allowed = weakened(friction, rows, solved, end, self.newton)
             if allowed is None or again == _MOST_WEAKENINGS or not solved.solution.converged:
                 break
             friction = allowed
             solved = self._solve_again(rows.with_friction(friction), solved, given)
         return _Ended(solved, new, u, end, arrived, there)
+
+    def _end_velocity(self, there: ContactRows, solved: Solved, u: np.ndarray, new: State, given: Prescribed) -> EndVelocity:
+        """Velocities at the end of a step, where joints hold bodies too; change ``new`` so far.
+
+        Where contacts push joints beyond their dry friction, as stops may that held them with it in the step, it lets them go.
+        """
+        projected, own, dt = self.settings.theta < 1.0, new.v, self.settings.dt
+        while True:
+            new.v, held, impulses = own, np.zeros_like(own), np.zeros(0)
+            joints = jointed_mobility(self.system, self.state, new, projected=projected)
+            if joints is not None and projected:
+                impulses = joints.impulses(own)
+                new.v = joints.joined(own, impulses)
+                held = self.system.carried(self.state, new, new.v - own) / dt
+            end = end_velocity(self.system, self.settings, there, solved, u, self.state, new, self.newton, joints)
+            if joints is None:
+                return end
+            beside = joints.impulses_beside(dt * times_transposed(there.J, (end.lam - solved.solution.lam).ravel()))
+            impulses = beside + impulses if len(impulses) else beside
+            if not self.system.joints.release(impulses):
+                self.system.joints.add_impulses(impulses)
+                driven = self.system.prescribes and projected
+                driving = -joints.power(impulses, given.end - given.v) if driven else end.driving
+                return replace(end, held=end.held + held, driving=driving)
 
     def _solve_again(self, rows: ContactRows, solved: Solved, given: Prescribed) -> Solved:
         """Solve a step once more with other rows, from what came of it."""
