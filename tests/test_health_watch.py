@@ -228,6 +228,46 @@ def test_ways_are_relative_to_the_extent_of_the_body() -> None:
     assert report.vitals.way == (0, pytest.approx(0.03 / 0.04, rel=1e-3))
 
 
+def test_ways_are_the_same_in_every_direction() -> None:
+    """A soft cube that is thrown along its diagonal, straight and turned."""
+    found = []
+    for turn in ((0.0, 0.0, 0.0), (0.0, 0.0, 0.7)):
+        scene = fs.Scene("way", dt=0.01, gravity=(0, 0, 0), theta=1.0)
+        scene.add_floor()
+        scene.add_soft(
+            "cube", fs.box_tets((0.02, 0.02, 0.02), 1), fs.Elastic(1e5, 0.3, 1000.0), position=(0, 0, 0.0105), rotation=turn,
+            velocity=(1.0, 0.0, 0.0),
+        )  # fmt: skip
+        scene.set_friction("cube", "floor", 0.0)
+        found.append(Stepper(scene, fs.make_solver("exact")).step().vitals.way[1])
+    assert found[0] == pytest.approx(0.01 / (0.02 * np.sqrt(3.0)), rel=1e-3)
+    assert found[1] == pytest.approx(found[0], rel=1e-6)
+
+
+def swinging(bar: float, limits: tuple[float, float] = (-10.0, 10.0)) -> StepReport:
+    """Report of a step of a fixed robot whose arm turns at 200 rad/s, away from a bar at a place along it, m."""
+    arm = fs.RobotLink.solid("arm", fs.Piece(fs.Box((0.1, 0.005, 0.005)), (0.1, 0.0, 0.0)), 0.1)
+    base = fs.RobotLink.solid("base", fs.Piece(fs.Box((0.01, 0.01, 0.01)), (0.0, 0.0, -0.05)), 1.0)
+    robot = fs.Robot("robot", [base, arm], [fs.RobotJoint("turn", "base", "arm", "revolute", axis=(0, 0, 1), limits=limits)])
+    scene = fs.Scene("swing", dt=0.01, gravity=(0, 0, 0))
+    scene.add_robot(robot, speeds={"turn": 200.0})
+    scene.add_rigid("bar", fs.Box((0.005, 0.005, 0.1)), mass=0.1, position=(bar, -0.04, 0.0))
+    return Stepper(scene, fs.make_solver("exact")).step()
+
+
+def test_a_link_that_swings_goes_a_way_though_its_base_stands() -> None:
+    vitals = swinging(0.15).vitals
+    extent = 2.0 * np.linalg.norm((0.1, 0.005, 0.005))
+    assert vitals.way == (0, pytest.approx(0.01 * 200.0 * 0.1 / extent, rel=1e-3))
+    assert vitals.turn == (0, pytest.approx(2.0, rel=1e-3))
+
+
+def test_the_limit_of_a_joint_is_nothing_near() -> None:
+    report = swinging(100.0, (-10.0, 2.5))
+    assert len(report.forces.contacts.gap) == 1
+    assert report.vitals.way == (-1, 0.0) and report.vitals.turn == (-1, 0.0)
+
+
 def test_the_body_that_lacks_most_is_named() -> None:
     """One linearisation of a long step: the first cube falls freely as a whole, the second is stretched and swings."""
     scene = fs.Scene("two", dt=0.02, theta=0.5, nonlinear_tolerance=None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -67,9 +67,9 @@ class Vitals:
     inverted : tuple of int
         Inverted elements at the end of the step, by body.
     way : (int, float)
-        Body that went furthest in the step relative to its own extent, and how far; of those that are near others.
+        Body of the part that went furthest in the step relative to its own extent, and how far; of those that are near others.
     turn : (int, float), rad
-        Rigid body or rod among them that turned most, and by how much.
+        Body of the rigid part or rod among them that turned most, and by how much.
     pushed : float, J
         Energy that contact put in by undoing penetrations.
     """
@@ -112,8 +112,8 @@ class Sizes:
         rod, the smallest extent of its shapes, the wall of a bowl; infinite for planes.
     what : tuple of str
         In words what these are: "elements", "thickness".
-    extent : ndarray, (bodies,), m
-        Diagonal of the box around each body at the start.
+    extent : ndarray, (np,), m
+        Diameter of the ball around each part at the start, about the mean of its nodes or its frame; infinite for planes.
     """
 
     part: np.ndarray
@@ -124,17 +124,7 @@ class Sizes:
     def of(cls, system: System, parts: Sequence[Part], state: State) -> Sizes:
         """Measure them in a state."""
         found = [_part_size(system, part, state) for part in parts]
-        extent = np.zeros(len(system.bodies))
-        for part in parts:
-            if part.body < 0:
-                continue
-            reach = max((2.0 * (float(np.linalg.norm(t)) + shape.bounding_radius) for shape, _, t in part.shapes), default=0.0)
-            if len(part.nodes):
-                body, q = system.bodies[part.body], state.q[system.q_slices[part.body]]
-                points = body.contact_points(q, part.nodes)
-                reach = float(np.linalg.norm(np.ptp(points, axis=0))) + 2.0 * body.contact_radius
-            extent[part.body] = max(extent[part.body], reach)
-        extent[extent == 0.0] = math.inf
+        extent = np.array([_part_extent(system, part, state) for part in parts])
         return cls(np.array([size for size, _ in found]), tuple(what for _, what in found), extent)
 
     def of_pair(self, a: int, b: int) -> tuple[float, int]:
@@ -153,6 +143,14 @@ def _part_size(system: System, part: Part, state: State) -> tuple[float, str]:
         return math.inf, "elements"
     corner = body.contact_points(q, part.triangles.ravel()).reshape(-1, 3, 3)
     return float(np.median(np.linalg.norm(corner - np.roll(corner, 1, axis=1), axis=2))), "elements"
+
+
+def _part_extent(system: System, part: Part, state: State) -> float:
+    if not len(part.nodes):
+        return max((2.0 * (float(np.linalg.norm(t)) + shape.bounding_radius) for shape, _, t in part.shapes), default=math.inf)
+    body, q = system.bodies[part.body], state.q[system.q_slices[part.body]]
+    points = body.contact_points(q, part.nodes)
+    return 2.0 * (float(np.linalg.norm(points - points.mean(axis=0), axis=1).max()) + body.contact_radius) or math.inf
 
 
 class VitalSigns:
@@ -187,10 +185,9 @@ class VitalSigns:
         self._system, self._correction, self._fastest = system, scene.correction, scene.max_correction
         self.sizes = Sizes.of(system, contacts.parts, state)
         self.led_pairs = led_rules(scene, contacts.rules)
-        self._body = np.array([part.body for part in contacts.parts])
-        self._bodies = self._body.tolist()
+        self._bodies, self._places = [part.body for part in contacts.parts], contacts.places
         self._led_part = led_or_on_led(scene)
-        self._may_cross = self._body[self.led_pairs.any(axis=0)].tolist()
+        self._may_cross = np.flatnonzero(self.led_pairs.any(axis=0)).tolist()
         self._led = LedPairs(contacts.parts, self.led_pairs) if self.led_pairs.any() else None
         at_points, placed = contacts.rules.pairs & ~contacts.by_faces, contacts.places.read(state)
         self.thin = list(thin_shapes(contacts.parts, at_points, self.sizes.part))
@@ -244,8 +241,8 @@ class VitalSigns:
         """
         led = _NO_DEPTH if self._led is None else self._deepest(*self._led.gaps(placed))
         inverted = tuple(int(body.inverted_elements) for body in self._system.bodies)
-        way, turn = self._moves(new.v_hat, problem.dt, set(forces.contacts.part.ravel().tolist()))
         contacts = forces.contacts
+        way, turn = self._moves(new.v_hat, problem.dt, placed, self._near_others(contacts.part))
         speed = np.empty(len(contacts.gap))
         kernels.undoing(contacts.gap, problem.dt, self._correction, self._fastest, speed)
         if self._softness is not None:  # penetrations of soft contacts are elastic energy
@@ -280,23 +277,38 @@ class VitalSigns:
         a, b = contacts.part[worst].tolist()
         return Depth((a, b), speed, problem.dt * speed / self.sizes.of_pair(a, b)[0])
 
-    def _moves(self, v_hat: np.ndarray, dt: float, near: Collection[int]) -> tuple[tuple[int, float], tuple[int, float]]:
-        """Body that went furthest by its extent in a step, of those whose parts are near others, and the one that turned most."""
+    def _near_others(self, pairs: np.ndarray) -> list[int]:
+        """Parts in contact with others, (nc, 2), or that nothing keeps out of them; the limits of a joint are contacts of one."""
+        return sorted({*pairs[pairs[:, 0] != pairs[:, 1]].ravel().tolist(), *self._may_cross})
+
+    def _moves(
+        self, v_hat: np.ndarray, dt: float, placed: Placed, near: Sequence[int]
+    ) -> tuple[tuple[int, float], tuple[int, float]]:
+        """Body of that of some parts which went furthest by its extent in a step, and of the one that turned most."""
         way, turn = (-1, 0.0), (-1, 0.0)
-        near_others = {*(self._bodies[part] for part in near), *self._may_cross}
-        for k, (body, rows) in enumerate(zip(self._system.bodies, self._system.v_slices, strict=True)):
-            if k not in near_others:
+        for k in near:
+            body = self._bodies[k]
+            if body < 0:
                 continue
-            v = v_hat[rows]
-            if body.rigid:
-                speed, spin = norm(v[:3]), norm(v[3:6])
-            elif self._stride[k] in (3, 6) and len(v):
-                each = v.reshape(-1, self._stride[k])
-                speed = math.sqrt(float(np.einsum("ij,ij->i", each[:, :3], each[:, :3]).max()))
-                spin = float(np.linalg.norm(each[:, 3:].mean(axis=0))) if self._stride[k] == 6 else 0.0
-            else:
-                continue
+            speed, spin = self._speeds(k, v_hat, placed)
             far = dt * speed / float(self.sizes.extent[k])
-            way = (k, far) if far > way[1] else way
-            turn = (k, dt * spin) if dt * spin > turn[1] else turn
+            way = (body, far) if far > way[1] else way
+            turn = (body, dt * spin) if dt * spin > turn[1] else turn
         return way, turn
+
+    def _speeds(self, k: int, v_hat: np.ndarray, placed: Placed) -> tuple[float, float]:
+        """Speed of a part, m/s, of the fastest of its nodes where it deforms, and of turning, rad/s, 0 where it cannot."""
+        body, places = self._bodies[k], self._places
+        v = v_hat[self._system.v_slices[body]]
+        if self._system.bodies[body].rigid:
+            joints = slice(places.joint_start[k], places.joint_start[k + 1])
+            if joints.start == joints.stop:
+                return norm(v[:3]), norm(v[3:6])
+            twist = v[:6] + v_hat[places.joint_row[joints]] @ placed.screw[joints]
+            return norm(twist[:3] + np.cross(twist[3:], placed.translation[k] - placed.origin[k])), norm(twist[3:])
+        stride = self._stride[body]
+        if stride not in (3, 6) or not len(v):
+            return 0.0, 0.0
+        each = v.reshape(-1, stride)
+        speed = math.sqrt(float(np.einsum("ij,ij->i", each[:, :3], each[:, :3]).max()))
+        return speed, float(np.linalg.norm(each[:, 3:].mean(axis=0))) if stride == 6 else 0.0
