@@ -48,7 +48,7 @@ MUTANTS = (
     ),
     Mutant(
         "sensors", "a joint bears the weight of its finger twice", RUN + "sensors.py",
-        "out[:3] -= weight", "out[:3] += weight",
+        "out[:3] -= mass * stepper", "out[:3] += mass * stepper",
         "test_gauges.py::test_joint_of_a_finger",
     ),
     Mutant(
@@ -62,14 +62,13 @@ MUTANTS = (
         "test_gauges.py",
     ),
     Mutant(
-        "sensors", "mean over sub-steps without their lengths", RUN + "sensors.py",
-        "wrenches = [dt * self._selection.wrench(c) for dt, c in report.parts]",
-        "wrenches = [sum(d for d, _ in report.parts) / len(report.parts) * self._selection.wrench(c) for _, c in report.parts]",
+        "sensors", "mean over sub-steps without their lengths", RUN + "selection.py",
+        "    for dt, c in parts:", "    for dt, c in ((1.0, c) for _, c in parts):",
         "test_gauges.py::test_a_sensor_of_some_contacts_is_the_mean_over_the_parts_of_a_step",
     ),
     Mutant(
         "sensors", "force of the second side without its sign", RUN + "selection.py",
-        "-shares[:, 1:] * c.force", "shares[:, 1:] * c.force",
+        "-own[:, 1:] * forces", "own[:, 1:] * forces",
         "test_gauges.py::test_forces_on_parts_of_a_surface_and_of_partners_sum_to_the_whole",
     ),
     Mutant(

@@ -120,9 +120,8 @@ def exerted(parts: Sequence[tuple[float, StepContacts]], shares: Callable[[StepC
             if at is None:
                 continue
             force = np.concatenate([own[:, :1] * forces, -own[:, 1:] * forces])
-            moments = (
-                np.concatenate([at.position, at.opposite]) - at.reference[about]
-            ).T @ force  # their skew part is the torque
+            arm = np.concatenate([at.position, at.opposite]) - at.reference[about]
+            moments = arm.T @ force  # their skew part is the torque
             out[:3] += dt * force.sum(axis=0)
             out[3:] += dt * (moments - moments.T)[[1, 2, 0], [2, 0, 1]]
     return np.asarray(out / sum(dt for dt, _ in parts))
