@@ -256,7 +256,7 @@ MUTANTS = (
     ),
     Mutant(
         "energies", "work of drives against joints at the end of a step forgotten", STEP + "stepper.py",
-        "end = replace(end, driving=-joints.power(impulses, given.end - given.v))", "pass",
+        "driving = -joints.power(impulses, given.end - given.v) if driven else end.driving", "driving = end.driving",
         "test_driven_scenes.py::test_a_robot_led_by_its_tool_takes_one_iteration_and_keeps_its_loop_closed",
     ),
     Mutant(
