@@ -72,7 +72,9 @@ def test_a_push_on_a_soft_body_acts_where_it_is(at: tuple[float, float, float], 
     sim.push("bar", force, at)
     push = sim.save().pushes["bar"]
     assert push["weights"].min() >= 0.0 and push["weights"].sum() == pytest.approx(1.0)
-    assert divisions < 8 or at[2] == 0.02 or len(push["nodes"]) > 4, "where the mesh is fine, all but corners share it widely"
+    fewest = 1 if at[2] == 0.02 else 3 if at[:2] == (0.03, 0.02) else 5  # at a corner, on an edge, elsewhere
+    assert divisions < 8 or len(push["nodes"]) >= fewest, "where the mesh is fine, all that can share it"
+    assert at[:2] != (0.03, 0.02) or len(push["nodes"]) <= 3, "of an edge its own nodes alone, whatever rounding leaves others"
     before, masses = sim.points("bar"), scene.bodies[0].inertia(sim.state.q, sim.state.q).diagonal()[::3]
     sim.step()
     v = sim.state.v.reshape(-1, 3)

@@ -23,6 +23,8 @@ _REACH = 0.1
 _OUTSIDE = 4.0
 #: What the shares may lack of the point, relative to that distance, and tries to find some of which none is negative.
 _CLOSE, _TRIES = 1e-9, 20
+#: Share of a force that is none.
+_NOTHING = 1e-12
 
 
 @dataclass(frozen=True)
@@ -191,9 +193,10 @@ def _shares(points: np.ndarray, few: np.ndarray, weights: np.ndarray) -> tuple[n
         found = share[chosen] * (basis @ np.linalg.lstsq(moments, wanted, rcond=None)[0])
         if np.abs(basis.T @ found - wanted).max() > _CLOSE:
             break
-        if found.min() >= 0.0:
+        shares = found > _NOTHING  # on an edge of a body only its nodes do; the others get what rounding leaves
+        if shares.all():
             return chosen, found
-        chosen = chosen[found > 0.0]
+        chosen = chosen[shares]
     return few, weights
 
 
