@@ -19,7 +19,7 @@ MUTANTS = (
     Mutant(
         "sensors", "the wrench of a joint forgets what contacts do behind its link", RUN + "sensors.py",
         "np.isin(c.part, self._parts)", "(c.part == self.part)",
-        "test_robot_scenes.py::test_an_arm_lifts_a_soft_ball_and_its_joints_bear_both",
+        "test_middle.py::test_a_motor_exerts_what_its_joint_bears_where_a_link_behind_is_hit",
     ),
     Mutant(
         "sensors", "side of the force in the contact area", RUN + "sensors.py",

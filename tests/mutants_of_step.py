@@ -252,7 +252,7 @@ MUTANTS = (
     Mutant(
         "energies", "work of drives at the end of a step forgotten", STEP + "stepper.py",
         "end.driving += drive_work(", "drive_work(",
-        "test_driven_bodies.py::test_the_work_of_a_drive_is_its_power_where_what_it_turns_is_hit",
+        "test_driven_bodies.py::test_the_work_of_a_motion_that_jumps_is_the_energy_that_it_gives",
     ),
     Mutant(
         "energies", "work of drives against joints at the end of a step forgotten", STEP + "stepper.py",
