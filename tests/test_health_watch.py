@@ -219,6 +219,12 @@ def test_sliding_is_no_creep() -> None:
     assert found[0.2][1] < 1e-6
 
 
+def test_a_reason_without_advice_ends_with_its_sentence() -> None:
+    reason = Reason("wrong", "failed", ["box"], 3.0, 1.0, 2, 0.02, 2, 0.02, "box has left the scene", "")
+    assert str(reason) == "wrong: box has left the scene (bound 1), from step 2 at 0.02 s."
+    assert str(replace(reason, advice="Hold it.")).endswith("s. Hold it.")
+
+
 def test_ways_are_relative_to_the_extent_of_the_body() -> None:
     scene = fs.Scene("way", dt=0.01, gravity=(0, 0, 0), theta=1.0)
     scene.add_floor()

@@ -70,7 +70,7 @@ class Reason:
         first = f"from step {self.step} at {self.time_s:.4g} s"
         worst = "" if self.worst_step == self.step else f", worst in step {self.worst_step} at {self.worst_time_s:.4g} s"
         bound = f" (bound {self.bound:g})" if math.isfinite(self.bound) and self.bound > 0.0 else ""
-        return f"{self.verdict}: {self.text}{bound}, {first}{worst}. {self.advice}"
+        return f"{self.verdict}: {self.text}{bound}, {first}{worst}. {self.advice}".rstrip()
 
 
 @dataclass
