@@ -21,29 +21,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import numpy as np
 
 import femsim as fs
-from benchmarks import rival_drake, rival_mujoco
-from benchmarks.rival_tasks import (
-    BALL,
-    BOX_FRICTION,
-    BOX_HALF,
-    BOX_MASS,
-    BOX_SLIDES,
-    BOX_STICKS,
-    MAT,
-    MAT_FRICTION,
-    MAT_HEIGHT,
-    MAT_SLIDES,
-    MAT_STICKS,
-    Result,
-    Run,
-    Task,
-    ball_quality,
-    box_quality,
-    height,
-    mat_mesh,
-    mat_quality,
-    timed,
-)
+from benchmarks import rival_drake, rival_mujoco, rival_tasks as tasks
+from benchmarks.rival_tasks import Result, Run, Task, timed
 from contact import make_solver
 from femsim.step.advance import take_step
 from femsim.step.stepper import Stepper
@@ -53,10 +32,12 @@ START, END = "<!-- rivals -->", "<!-- end rivals -->"
 
 def ours_box(task: Task, force: float) -> Result:
     """Our box."""
-    scene = fs.Scene("box", dt=task.dt, duration=task.dt * task.steps, default_friction=BOX_FRICTION)
+    scene = fs.Scene("box", dt=task.dt, duration=task.dt * task.steps, default_friction=tasks.BOX_FRICTION)
     scene.add_floor()
-    shape = fs.Box((BOX_HALF,) * 3)
-    scene.add_rigid("box", shape, mass=BOX_MASS, position=(0.0, 0.0, BOX_HALF), load=lambda _t: ((force, 0.0, 0.0), (0.0,) * 3))
+    shape = fs.Box((tasks.BOX_HALF,) * 3)
+    scene.add_rigid(
+        "box", shape, mass=tasks.BOX_MASS, position=(0.0, 0.0, tasks.BOX_HALF), load=lambda _t: ((force, 0.0, 0.0), (0.0,) * 3)
+    )
     stepper, way, heights = Stepper(scene, make_solver("auto")), [], []
 
     def look(_: int) -> None:
@@ -64,15 +45,17 @@ def ours_box(task: Task, force: float) -> Result:
         heights.append(float(stepper.state.q[2]))
 
     times = timed(partial(take_step, stepper), task, look)
-    return Result("femsim", *times, box_quality(task, force, way, heights))
+    return Result("femsim", *times, tasks.box_quality(task, force, way, heights))
 
 
 def ours_mat(task: Task, force: float) -> Result:
     """Our mat."""
     scene = fs.Scene("mat", dt=task.dt, duration=task.dt * task.steps, theta=1.0)
     scene.add_floor()
-    mat = scene.add_soft("mat", mat_mesh(), MAT, position=(0.0, 0.0, MAT_HEIGHT / 2), load=lambda _t: (force, 0.0, 0.0))
-    scene.set_friction(mat, "floor", MAT_FRICTION)
+    mat = scene.add_soft(
+        "mat", tasks.mat_mesh(), tasks.MAT, position=(0.0, 0.0, tasks.MAT_HEIGHT / 2), load=lambda _t: (force, 0.0, 0.0)
+    )
+    scene.set_friction(mat, "floor", tasks.MAT_FRICTION)
     stepper, place, depth = Stepper(scene, make_solver("auto")), [], []
 
     def look(_: int) -> None:
@@ -81,7 +64,7 @@ def ours_mat(task: Task, force: float) -> Result:
         depth.append(-float(points[:, 2].min()))
 
     times = timed(partial(take_step, stepper), task, look)
-    return Result("femsim", *times, mat_quality(task, force, place, depth))
+    return Result("femsim", *times, tasks.mat_quality(task, force, place, depth))
 
 
 #: The main job, whose numbers are those of the ball.
@@ -97,17 +80,17 @@ def ours_ball(task: Task) -> Result:
         depth.append(take_step(stepper).max_penetration)
 
     def look(k: int) -> None:
-        below.append(height((k + 1) * task.dt) - float(stepper.state.q[ball].reshape(-1, 3)[:, 2].mean()))
+        below.append(tasks.height((k + 1) * task.dt) - float(stepper.state.q[ball].reshape(-1, 3)[:, 2].mean()))
 
     times = timed(step, task, look)
-    return Result("femsim", *times, ball_quality(task, below, depth))
+    return Result("femsim", *times, tasks.ball_quality(task, below, depth))
 
 
 #: What is done of each kind, with what it is given; what we do of it, and the others, by the names of their packages.
 TASKS: dict[str, list[tuple[Task, tuple[float, ...]]]] = {
-    "box": [(BOX_SLIDES, (1.5,)), (BOX_STICKS, (0.5,))],
-    "mat": [(MAT_SLIDES, (4.0,)), (MAT_STICKS, (1.5,))],
-    "ball": [(BALL, ())],
+    "box": [(tasks.BOX_SLIDES, (1.5,)), (tasks.BOX_STICKS, (0.5,))],
+    "mat": [(tasks.MAT_SLIDES, (4.0,)), (tasks.MAT_STICKS, (1.5,))],
+    "ball": [(tasks.BALL, ())],
 }
 OURS: dict[str, Run] = {"box": ours_box, "mat": ours_mat, "ball": ours_ball}
 RIVALS = {"mujoco": ("MuJoCo", rival_mujoco.RUNS), "pydrake": ("Drake", rival_drake.RUNS)}

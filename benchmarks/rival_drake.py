@@ -9,36 +9,8 @@ from typing import Any
 import numpy as np
 
 import femsim as fs
-from benchmarks.rival_tasks import (
-    BALL_FRICTION,
-    BALL_MATERIAL,
-    BALL_RADIUS,
-    BOX_FRICTION,
-    BOX_HALF,
-    BOX_MASS,
-    CLOSE,
-    DAMP,
-    FINGER,
-    GRAVITY,
-    HAND,
-    MAT,
-    MAT_FRICTION,
-    MAT_HEIGHT,
-    MAT_SIDE,
-    PAD,
-    REACH,
-    STIFF,
-    Result,
-    Run,
-    Task,
-    ball_mesh,
-    ball_quality,
-    box_quality,
-    height,
-    mat_mesh,
-    mat_quality,
-    timed,
-)
+from benchmarks import rival_tasks as tasks
+from benchmarks.rival_tasks import Result, Run, Task, timed
 from meshes import TetMesh
 
 #: What Drake has in place of Coulomb friction: the default, which lags, and one that is convex and lifts what slides.
@@ -72,7 +44,7 @@ class Plant:
         self.dt, self._builder = dt, DiagramBuilder()
         config = MultibodyPlantConfig(time_step=dt, discrete_contact_approximation=contact)
         self.plant, _ = AddMultibodyPlant(config, self._builder)
-        self.plant.mutable_gravity_field().set_gravity_vector([pull, 0.0, -GRAVITY])
+        self.plant.mutable_gravity_field().set_gravity_vector([pull, 0.0, -tasks.GRAVITY])
         self.add_box(self.plant.world_body(), RigidTransform([0.0, 0.0, -0.5 * THICKNESS]), (FLOOR, FLOOR, THICKNESS), friction)
 
     def add_box(self, body: Any, pose: Any, sides: tuple[float, float, float], friction: float, modulus: float = 0.0) -> None:
@@ -158,11 +130,11 @@ def drake_box(task: Task, force: float, contact: str) -> Result:
     """Make the same box for Drake; gravity is tilted by the pull."""
     from pydrake.math import RigidTransform
 
-    plant = Plant(task.dt, contact, BOX_FRICTION, pull=force / BOX_MASS)
-    body = plant.plant.AddRigidBody("box", _solid_box(BOX_MASS, (BOX_HALF,) * 3))
-    plant.add_box(body, RigidTransform(), (2.0 * BOX_HALF,) * 3, BOX_FRICTION, MODULUS)
+    plant = Plant(task.dt, contact, tasks.BOX_FRICTION, pull=force / tasks.BOX_MASS)
+    body = plant.plant.AddRigidBody("box", _solid_box(tasks.BOX_MASS, (tasks.BOX_HALF,) * 3))
+    plant.add_box(body, RigidTransform(), (2.0 * tasks.BOX_HALF,) * 3, tasks.BOX_FRICTION, MODULUS)
     plant.plant.Finalize()
-    plant.plant.SetDefaultFloatingBaseBodyPose(body, RigidTransform([0.0, 0.0, BOX_HALF]))
+    plant.plant.SetDefaultFloatingBaseBodyPose(body, RigidTransform([0.0, 0.0, tasks.BOX_HALF]))
     step, way, heights = plant.start(), [], []
 
     def look(_: int) -> None:
@@ -171,14 +143,14 @@ def drake_box(task: Task, force: float, contact: str) -> Result:
         heights.append(float(place[2]))
 
     times = timed(step, task, look)
-    return Result(f"Drake, {contact}", *times, box_quality(task, force, way, heights))
+    return Result(f"Drake, {contact}", *times, tasks.box_quality(task, force, way, heights))
 
 
 def drake_mat(task: Task, force: float, contact: str) -> Result:
     """Make the same mat for Drake; gravity is tilted by the pull."""
-    mass = MAT.density * MAT_SIDE * MAT_SIDE * MAT_HEIGHT
-    plant = Plant(task.dt, contact, MAT_FRICTION, pull=force / mass)
-    points = plant.add_soft(mat_mesh(), MAT, MAT_FRICTION, MAT_HEIGHT / 2)
+    mass = tasks.MAT.density * tasks.MAT_SIDE * tasks.MAT_SIDE * tasks.MAT_HEIGHT
+    plant = Plant(task.dt, contact, tasks.MAT_FRICTION, pull=force / mass)
+    points = plant.add_soft(tasks.mat_mesh(), tasks.MAT, tasks.MAT_FRICTION, tasks.MAT_HEIGHT / 2)
     step, place, depth = plant.start(), [], []
 
     def look(_: int) -> None:
@@ -187,7 +159,7 @@ def drake_mat(task: Task, force: float, contact: str) -> Result:
         depth.append(-float(now[:, 2].min()))
 
     times = timed(step, task, look)
-    return Result(f"Drake, {contact}", *times, mat_quality(task, force, place, depth))
+    return Result(f"Drake, {contact}", *times, tasks.mat_quality(task, force, place, depth))
 
 
 def drake_ball(task: Task, contact: str) -> Result:
@@ -195,17 +167,17 @@ def drake_ball(task: Task, contact: str) -> Result:
     from pydrake.math import RigidTransform
     from pydrake.multibody.tree import PrismaticJoint, SpatialInertia, UnitInertia
 
-    mesh, standing = ball_mesh()
-    plant = Plant(task.dt, contact, BALL_FRICTION)
-    made, raised = plant.plant, RigidTransform([0.0, 0.0, BALL_RADIUS])
-    points = plant.add_soft(mesh, BALL_MATERIAL, BALL_FRICTION, standing)
-    hand = made.AddRigidBody("hand", SpatialInertia(HAND, np.zeros(3), UnitInertia.SolidSphere(0.05)))
+    mesh, standing = tasks.ball_mesh()
+    plant = Plant(task.dt, contact, tasks.BALL_FRICTION)
+    made, raised = plant.plant, RigidTransform([0.0, 0.0, tasks.BALL_RADIUS])
+    points = plant.add_soft(mesh, tasks.BALL_MATERIAL, tasks.BALL_FRICTION, standing)
+    hand = made.AddRigidBody("hand", SpatialInertia(tasks.HAND, np.zeros(3), UnitInertia.SolidSphere(0.05)))
     lift = PrismaticJoint("lift", made.AddFrame(_at("raised", made.world_frame(), raised)), hand.body_frame(), [0.0, 0.0, 1.0])
     joints, fingers = [made.AddJoint(lift)], []
     for name, side in (("left", -1.0), ("right", 1.0)):
-        finger = made.AddRigidBody(name, _solid_box(FINGER, PAD))
-        plant.add_box(finger, RigidTransform(), tuple(2.0 * half for half in PAD), BALL_FRICTION)
-        frame = made.AddFrame(_at(f"{name} finger", hand.body_frame(), RigidTransform([side * REACH, 0.0, 0.0])))
+        finger = made.AddRigidBody(name, _solid_box(tasks.FINGER, tasks.PAD))
+        plant.add_box(finger, RigidTransform(), tuple(2.0 * half for half in tasks.PAD), tasks.BALL_FRICTION)
+        frame = made.AddFrame(_at(f"{name} finger", hand.body_frame(), RigidTransform([side * tasks.REACH, 0.0, 0.0])))
         joints.append(made.AddJoint(PrismaticJoint(name, frame, finger.body_frame(), [-side, 0.0, 0.0])))
         fingers.append(finger)
     for joint in joints:
@@ -216,9 +188,9 @@ def drake_ball(task: Task, contact: str) -> Result:
     def step() -> None:
         context = plant.context
         t = context.get_time() + task.dt
-        rate = (height(t) - height(t - task.dt)) / task.dt
-        off, fast = height(t) - joints[0].get_translation(context), rate - joints[0].get_translation_rate(context)
-        made.get_actuation_input_port().FixValue(context, [STIFF * off + DAMP * fast, CLOSE(t), CLOSE(t)])
+        rate = (tasks.height(t) - tasks.height(t - task.dt)) / task.dt
+        off, fast = tasks.height(t) - joints[0].get_translation(context), rate - joints[0].get_translation_rate(context)
+        made.get_actuation_input_port().FixValue(context, [tasks.STIFF * off + tasks.DAMP * fast, tasks.CLOSE(t), tasks.CLOSE(t)])
         advance()
 
     def look(_: int) -> None:
@@ -227,7 +199,7 @@ def drake_ball(task: Task, contact: str) -> Result:
         depth.append(max(_deepest(now, made.EvalBodyPoseInWorld(plant.context, one).translation()) for one in fingers))
 
     times = timed(step, task, look)
-    return Result(f"Drake, {contact}", *times, ball_quality(task, below, depth))
+    return Result(f"Drake, {contact}", *times, tasks.ball_quality(task, below, depth))
 
 
 def _at(name: str, frame: Any, pose: Any) -> Any:
@@ -239,7 +211,7 @@ def _at(name: str, frame: Any, pose: Any) -> Any:
 
 def _deepest(points: np.ndarray, middle: np.ndarray) -> float:
     """How deep a point is in a pad with its middle there, m: the way to the nearest side."""
-    return float((np.array(PAD) - np.abs(points - middle)).min(axis=1).max(initial=0.0))
+    return float((np.array(tasks.PAD) - np.abs(points - middle)).min(axis=1).max(initial=0.0))
 
 
 #: What it does of each kind of task: the box with each of the :data:`CONTACTS`, what is soft, which takes long, with the first.

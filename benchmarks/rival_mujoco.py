@@ -8,35 +8,8 @@ from typing import Any
 import numpy as np
 
 import femsim as fs
-from benchmarks.rival_tasks import (
-    BALL_FRICTION,
-    BALL_MATERIAL,
-    BALL_RADIUS,
-    BOX_FRICTION,
-    BOX_HALF,
-    BOX_MASS,
-    CLOSE,
-    DAMP,
-    FINGER,
-    GRAVITY,
-    HAND,
-    MAT,
-    MAT_FRICTION,
-    MAT_HEIGHT,
-    PAD,
-    REACH,
-    STIFF,
-    Result,
-    Run,
-    Task,
-    ball_mesh,
-    ball_quality,
-    box_quality,
-    height,
-    mat_mesh,
-    mat_quality,
-    timed,
-)
+from benchmarks import rival_tasks as tasks
+from benchmarks.rival_tasks import Result, Run, Task, timed
 from meshes import TetMesh
 
 #: Contact of MuJoCo: as it comes, and as stiff and dry as holds: twice the time step, elliptic cones, stiffer tangents.
@@ -56,7 +29,7 @@ def mujoco_of(task: Task, contact: str, body: str) -> tuple[Any, Any]:
     geoms = geoms.format(twice=2.0 * task.dt)
     model = mujoco.MjModel.from_xml_string(f"""
     <mujoco>
-      <option timestep="{task.dt}" gravity="0 0 {-GRAVITY}" integrator="discrete" solver="{solver}" {options}/>
+      <option timestep="{task.dt}" gravity="0 0 {-tasks.GRAVITY}" integrator="discrete" solver="{solver}" {options}/>
       <default><geom {geoms}/></default>
       <worldbody>
         <geom name="floor" type="plane" size="5 5 0.1" friction="0.3 0 0"/>
@@ -89,11 +62,9 @@ def mujoco_box(task: Task, force: float, contact: str) -> Result:
     """Make the same box for MuJoCo."""
     import mujoco
 
-    model, data = mujoco_of(
-        task, contact,
-        f'<body pos="0 0 {BOX_HALF}"><freejoint/><geom type="box" size="{BOX_HALF} {BOX_HALF} {BOX_HALF}" mass="{BOX_MASS}" '
-        f'friction="{BOX_FRICTION} 0 0"/></body>',
-    )  # fmt: skip
+    size = " ".join(3 * [str(tasks.BOX_HALF)])
+    box = f'<geom type="box" size="{size}" mass="{tasks.BOX_MASS}" friction="{tasks.BOX_FRICTION} 0 0"/>'
+    model, data = mujoco_of(task, contact, f'<body pos="0 0 {tasks.BOX_HALF}"><freejoint/>{box}</body>')
     data.xfrc_applied[1, 0] = force
     way, heights = [], []
 
@@ -102,14 +73,16 @@ def mujoco_box(task: Task, force: float, contact: str) -> Result:
         heights.append(float(data.qpos[2]))
 
     times = timed(partial(mujoco.mj_step, model, data), task, look)
-    return Result(f"MuJoCo, {contact}", *times, box_quality(task, force, way, heights))
+    return Result(f"MuJoCo, {contact}", *times, tasks.box_quality(task, force, way, heights))
 
 
 def mujoco_mat(task: Task, force: float, contact: str) -> Result:
     """Make the same mat for MuJoCo; the pull is shared by the nodes by their masses."""
     import mujoco
 
-    model, data = mujoco_of(task, contact, flex("mat", mat_mesh(), MAT, MAT_FRICTION, (0.0, 0.0, MAT_HEIGHT / 2)))
+    model, data = mujoco_of(
+        task, contact, flex("mat", tasks.mat_mesh(), tasks.MAT, tasks.MAT_FRICTION, (0.0, 0.0, tasks.MAT_HEIGHT / 2))
+    )
     data.xfrc_applied[1:, 0] = force * model.body_mass[1:] / model.body_mass.sum()
     place, depth = [], []
 
@@ -119,34 +92,34 @@ def mujoco_mat(task: Task, force: float, contact: str) -> Result:
         depth.append(-float(points[:, 2].min()))
 
     times = timed(partial(mujoco.mj_step, model, data), task, look)
-    return Result(f"MuJoCo, {contact}", *times, mat_quality(task, force, place, depth))
+    return Result(f"MuJoCo, {contact}", *times, tasks.mat_quality(task, force, place, depth))
 
 
 def mujoco_ball(task: Task, contact: str) -> Result:
     """Make the same ball for MuJoCo, and a hand on a slide, led by a servo, whose fingers slide, pushed by the same force."""
     import mujoco
 
-    mesh, standing = ball_mesh()
-    size = " ".join(map(str, PAD))
+    mesh, standing = tasks.ball_mesh()
+    size = " ".join(map(str, tasks.PAD))
     fingers = "".join(
-        f'<body pos="{side * REACH} 0 0"><joint name="{name}" type="slide" axis="{-side} 0 0"/><geom type="box" '
-        f'size="{size}" mass="{FINGER}" friction="{BALL_FRICTION} 0 0"/></body>'
+        f'<body pos="{side * tasks.REACH} 0 0"><joint name="{name}" type="slide" axis="{-side} 0 0"/><geom type="box" '
+        f'size="{size}" mass="{tasks.FINGER}" friction="{tasks.BALL_FRICTION} 0 0"/></body>'
         for name, side in (("left", -1.0), ("right", 1.0))
     )
     hand = (
-        f'<body pos="0 0 {BALL_RADIUS}"><joint name="lift" type="slide" axis="0 0 1"/>'
-        f'<inertial pos="0 0 0" mass="{HAND}" diaginertia="1e-3 1e-3 1e-3"/>{fingers}</body>'
+        f'<body pos="0 0 {tasks.BALL_RADIUS}"><joint name="lift" type="slide" axis="0 0 1"/>'
+        f'<inertial pos="0 0 0" mass="{tasks.HAND}" diaginertia="1e-3 1e-3 1e-3"/>{fingers}</body>'
     )
-    ball = flex("ball", mesh, BALL_MATERIAL, BALL_FRICTION, (0.0, 0.0, standing))
+    ball = flex("ball", mesh, tasks.BALL_MATERIAL, tasks.BALL_FRICTION, (0.0, 0.0, standing))
     model, data = mujoco_of(task, contact, hand + ball)
     lift, *pads = (int(model.joint(name).dofadr[0]) for name in ("lift", "left", "right"))
     place, below, depth = int(model.joint("lift").qposadr[0]), [], []
 
     def step() -> None:
         t = data.time + task.dt
-        rate = (height(t) - height(t - task.dt)) / task.dt
-        data.qfrc_applied[lift] = STIFF * (height(t) - data.qpos[place]) + DAMP * (rate - data.qvel[lift])
-        data.qfrc_applied[pads] = CLOSE(t)
+        rate = (tasks.height(t) - tasks.height(t - task.dt)) / task.dt
+        data.qfrc_applied[lift] = tasks.STIFF * (tasks.height(t) - data.qpos[place]) + tasks.DAMP * (rate - data.qvel[lift])
+        data.qfrc_applied[pads] = tasks.CLOSE(t)
         mujoco.mj_step(model, data)
 
     def look(_: int) -> None:
@@ -154,7 +127,7 @@ def mujoco_ball(task: Task, contact: str) -> Result:
         depth.append(max([0.0, *(-np.asarray(data.contact.dist))]))
 
     times = timed(step, task, look)
-    return Result(f"MuJoCo, {contact}", *times, ball_quality(task, below, depth))
+    return Result(f"MuJoCo, {contact}", *times, tasks.ball_quality(task, below, depth))
 
 
 #: What it does of each kind of task, with each of the :data:`CONTACTS`.
