@@ -353,6 +353,7 @@ def _check_fingers(scene: SceneContents, name: str, fingers: Sequence[Finger]) -
 
 
 def _check_solid(what: str, shape: Shape | Compound) -> None:
+    """Refuse what is no shape, or one without mass."""
     check_shape(what, shape)
     if isinstance(shape, Plane):
         raise InputError(f"{what} is a Plane, which has no mass; use a Box or another solid shape.")

@@ -10,6 +10,7 @@ import numpy as np
 
 from contact import ContactProblem
 from contact.metrics import norm
+from femsim.base.rotations import cross
 from femsim.model.parts import Part
 from femsim.scene.scene import Scene
 from femsim.step import vitals_kernels as kernels
@@ -146,6 +147,7 @@ def _part_size(system: System, part: Part, state: State) -> tuple[float, str]:
 
 
 def _part_extent(system: System, part: Part, state: State) -> float:
+    """Diameter of the ball around a part, m; infinite where it has no shape and no nodes, or a plane."""
     if not len(part.nodes):
         return max((2.0 * (float(np.linalg.norm(t)) + shape.bounding_radius) for shape, _, t in part.shapes), default=math.inf)
     body, q = system.bodies[part.body], state.q[system.q_slices[part.body]]
@@ -305,7 +307,7 @@ class VitalSigns:
             if joints.start == joints.stop:
                 return norm(v[:3]), norm(v[3:6])
             twist = v[:6] + v_hat[places.joint_row[joints]] @ placed.screw[joints]
-            return norm(twist[:3] + np.cross(twist[3:], placed.translation[k] - placed.origin[k])), norm(twist[3:])
+            return norm(twist[:3] + cross(twist[3:], placed.translation[k] - placed.origin[k])), norm(twist[3:])
         stride = self._stride[body]
         if stride not in (3, 6) or not len(v):
             return 0.0, 0.0
