@@ -73,6 +73,30 @@ def test_what_the_nodes_hold_is_not_named(shape: Any, height: float) -> None:
     assert np.abs(run.steps["elastic_energy_J"]).max() > 1e-4  # it presses
 
 
+@pytest.mark.parametrize(
+    ("shape", "half", "cells", "force"), [(fs.Box((0.0045, 0.0045, 0.01)), 0.01, 8, 1.35), (fs.Sphere(0.009), 0.009, 8, 0.5)]
+)
+def test_a_punch_that_few_nodes_bear_is_noted_with_elements_that_do(shape: Any, half: float, cells: int, force: float) -> None:
+    """Wherever it comes down, the elements asked for give about its force (that of a fine mesh), coarser ones perhaps none."""
+    errors: dict[int, list[float]] = {3: [], cells: []}
+    for n, found in errors.items():
+        for at in ((0.0005, 0.0005), (0.0012, 0.0009), (0.0025, 0.0025)):
+            scene = fs.Scene("punch", dt=0.1, duration=0.2, theta=1.0, gravity=(0, 0, 0))
+            scene.add_floor()
+            mesh = fs.box_tets((0.036, 0.036, 0.018), (n, n, max(1, n // 2)))
+            scene.add_soft("cube", mesh, RUBBER, position=(0, 0, 0.009))
+            punch = scene.add_rigid("punch", shape, mass=0.1, position=(*at, 0.018 + half + 1e-5))
+            scene.drive(punch, fs.Motion([0, 0.2], [(0, 0, 0), (0, 0, -0.00101)]))
+            scene.sensor("punch", punch)
+            run = fs.simulate(scene)
+            notes = [note for note in run.info["notes"] if "few of them or none bear it" in note]
+            assert len(notes) == (n == 3) and run.verdict == "good"
+            assert all(f"punch is {9 if half == 0.01 else 18} mm across" in note for note in notes)
+            assert all(f"take elements of {36 / cells:.2g} mm" in note for note in notes)
+            found.append(abs(float(run.sensors["punch"].force[-1, 2]) / force - 1.0))
+    assert max(errors[cells]) < 0.2 and max(errors[3]) > 0.6, errors
+
+
 def test_bounds_switch_it_off() -> None:
     never = fs.HealthBounds(between_nodes=(np.inf, np.inf))
     assert "between_nodes" not in reasons(fs.simulate(pressed(fs.Box((0.0005, 0.008, 0.01)), 0.031, health=never)))

@@ -364,7 +364,7 @@ def test_what_overlaps_an_obstacle_is_refused_or_pushed_out_with_a_word(caplog: 
 
 def test_values_of_the_wrong_order_get_a_note_in_words() -> None:
     scene = fs.Scene("odd", dt=10.0, duration=20.0, gravity=(0, 0, -9810.0), theta=1.0)
-    scene.add_soft("jelly", fs.box_tets((0.02, 0.02, 0.02), 2), fs.Elastic(0.1, 0.3, 1.07, name="jelly"), position=(0, 0, 1))
+    scene.add_soft("jelly", fs.box_tets((0.02, 0.02, 0.02), 4), fs.Elastic(0.1, 0.3, 1.07, name="jelly"), position=(0, 0, 1))
     scene.add_rigid("ball", fs.Sphere(2.0), density=1.07, rotation=(0, 0, 90.0), velocity=(2000.0, 0, 0), position=(9, 0, 1))
     line = np.column_stack([np.linspace(0.0, 0.1, 6), np.zeros(6), np.full(6, 30.0)])
     scene.add_rod("cable", line, circular_section(2.0), fs.Elastic(1e9, 0.3, 1000.0, name="steel"))

@@ -1,4 +1,4 @@
-"""What a scene is at its start: overlaps, and shapes too thin for the soft bodies that they may have contact with."""
+"""What a scene is at its start: overlaps, and shapes too thin or narrow for the soft bodies that they may have contact with."""
 
 from __future__ import annotations
 
@@ -31,7 +31,11 @@ def check_start(scene: Scene, contacts: Contacts, vital_signs: VitalSigns, state
     """
     waiting = {rule.pair for rule in contacts.rules.until_broken if rule.pair is not None}
     soft = _check_soft(scene, contacts, state, waiting)
-    thin = [*_check_thin(scene, vital_signs.thin), *_thin_on_rods(scene, vital_signs.thin_on_rods)]
+    thin = [
+        *_check_thin(scene, vital_signs.thin),
+        *_narrow(scene, vital_signs.narrow),
+        *_thin_on_rods(scene, vital_signs.thin_on_rods),
+    ]
     rigid = [*_overlaps(scene, contacts, vital_signs, waiting), *_unseen(scene, contacts, vital_signs, state, waiting)]
     return [*scene.notes, *notes_on_settings(dt, scene.gravity), *soft, *rigid, *thin]
 
@@ -137,6 +141,19 @@ def _check_thin(scene: Scene, thin: Sequence[Thin]) -> list[str]:
                 f"{name} is {across[0]:.3g} mm thick, and the surface nodes of {soft} are {edge:.3g} mm apart: with its edge it "
                 f"may pass between them without a force; {by} it contact there, and the health verdict says so if it passes"
             )
+    return list(notes.values())
+
+
+def _narrow(scene: Scene, narrow: Sequence[tuple[Thin, float]]) -> list[str]:
+    """Note shapes that few nodes of a soft body, or none, bear."""
+    notes: dict[tuple[int, int], str] = {}
+    for one, enough in narrow:
+        name, soft = scene.parts[one.part].name, scene.parts[one.soft].name
+        notes[one.part, one.soft] = (
+            f"{name} is {1e3 * one.extents[1]:.3g} mm across, and the surface nodes of {soft} are {1e3 * one.edge:.3g} mm apart: "
+            f"few of them or none bear it, and the force between them may be off by half and more; take elements of "
+            f"{1e3 * enough:.2g} mm where they touch"
+        )
     return list(notes.values())
 
 

@@ -1,4 +1,7 @@
-"""Shapes thinner than the surface nodes of a soft body are apart: how deep they are in it, where contact at nodes is blind."""
+"""Shapes thinner than the surface nodes of a soft body are apart: how deep they are in it, where contact at nodes is blind.
+
+And shapes that press on too few of these nodes for their force to be right.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +21,8 @@ from femsim.step.thin_kernels import deepest, find_below
 #: A shape may pass between the surface nodes of a soft body where an extent of it is below the edges of the surface. It is a
 #: needle where two are below this part of them, and a plate, which will easily pass with its edge, where one is below this part.
 NEEDLE, PLATE = 0.5, 0.25
+#: So many edges across a flat and a round shape give its force within about a tenth, but where a rim is just on nodes; measured.
+_ENOUGH_FLAT, _ENOUGH_ROUND = 2.0, 4.0
 #: Points on a shape are at most this part of those edges apart, but not more than so many between the ends of an edge.
 _APART, _MOST_BETWEEN = 0.5, 20
 #: Depths below about this part of them do not count: what presses with its face is in by rounding.
@@ -28,7 +33,7 @@ _REACH = 3.0
 
 @dataclass(frozen=True)
 class Thin:
-    """A shape thinner than the edges of the surface of a soft body that it may have contact with.
+    """A shape that is thin beside the edges of the surface of a soft body that it may have contact with.
 
     Attributes
     ----------
@@ -64,12 +69,27 @@ def thin_shapes(parts: Sequence[Part], pairs: np.ndarray, sizes: np.ndarray) -> 
 
     ``pairs``, (np, np), bool, are those of points and shapes; ``sizes``, (np,), m, are those of `femsim.step.vitals.Sizes.part`.
     """
+    return (one for one in _on_soft(parts, pairs, sizes) if one.extents[0] < one.edge)
+
+
+def narrow_shapes(parts: Sequence[Part], pairs: np.ndarray, sizes: np.ndarray) -> Iterator[tuple[Thin, float]]:
+    """Shapes that few nodes of soft bodies bear, each with the edge, m, that would be enough; arguments of :func:`thin_shapes`.
+
+    Needles and plates are not among them: they pass between nodes.
+    """
+    for one in _on_soft(parts, pairs, sizes):
+        flat = isinstance(parts[one.part].shapes[one.shape][0], Box | Mesh)
+        enough = float(one.extents[1]) / (_ENOUGH_FLAT if flat else _ENOUGH_ROUND)
+        if not (one.needle or one.plate) and enough < one.edge * (1.0 - 1e-9):
+            yield one, enough
+
+
+def _on_soft(parts: Sequence[Part], pairs: np.ndarray, sizes: np.ndarray) -> Iterator[Thin]:
+    """Shapes that may have contact with soft bodies by the nodes of these alone."""
     for k, part in enumerate(parts):
         for number, (shape, _, _) in enumerate(part.shapes):
             for soft in (one for one in np.flatnonzero(pairs[:, k]).tolist() if len(parts[one].triangles)):
-                extents, edge = thinnest(shape), float(sizes[soft])
-                if extents[0] < edge:
-                    yield Thin(k, soft, number, extents, edge)
+                yield Thin(k, soft, number, thinnest(shape), float(sizes[soft]))
 
 
 def thickness(shape: Shape) -> float:

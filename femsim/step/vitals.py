@@ -20,7 +20,7 @@ from femsim.step.placed import Placed
 from femsim.step.state import State
 from femsim.step.system import System
 from femsim.step.thin_rods import ThinOnRods, thin_on_rods
-from femsim.step.thin_shapes import ThinShapes, thickness, thin_shapes
+from femsim.step.thin_shapes import ThinShapes, narrow_shapes, thickness, thin_shapes
 
 #: Contacts stick for certain whose tangential force is at most this part of what friction allows.
 _STICKS = 0.95
@@ -179,8 +179,10 @@ class VitalSigns:
         Pairs that nothing can push apart, whose gaps are measured all the same.
     thin : list of Thin
         Shapes thin enough to pass between the surface nodes of a soft body that they may have contact with.
+    narrow : list of (Thin, float)
+        Shapes that few of those nodes bear, with the edge of elements that would be enough, m.
     thin_on_rods : list of ThinOnRod
-        The same between the links of a rod.
+        Shapes thin enough to pass between the links of a rod.
     """
 
     def __init__(self, scene: Scene, system: System, contacts: Contacts, state: State) -> None:
@@ -193,6 +195,7 @@ class VitalSigns:
         self._led = LedPairs(contacts.parts, self.led_pairs) if self.led_pairs.any() else None
         at_points, placed = contacts.rules.pairs & ~contacts.by_faces, contacts.places.read(state)
         self.thin = list(thin_shapes(contacts.parts, at_points, self.sizes.part))
+        self.narrow = list(narrow_shapes(contacts.parts, at_points, self.sizes.part))
         self._thin = ThinShapes(system, contacts.parts, self.thin)
         self.thin_on_rods = list(thin_on_rods(system, contacts.parts, at_points, contacts.rules))
         self._thin_on_rods = ThinOnRods(system, contacts.parts, self.thin_on_rods, state, placed)
