@@ -193,8 +193,13 @@ MUTANTS = (
         "test_held_ends.py::test_a_rod_on_held_nodes_hangs_from_their_drive",
     ),
     Mutant(
+        "sensors", "a hold bears half-way through a step what acts at its end", STEP + "measure.py",
+        "(acted, reaction - late), (new, late)", "(acted, reaction - late), (acted, late)",
+        "test_middle.py::test_a_hold_turns_what_hits_the_nodes_that_it_holds",
+    ),
+    Mutant(
         "sensors", "who holds nodes is pulled the other way", STEP + "measure.py",
-        "mount[leader] = mount[leader] + there", "mount[leader] = mount[leader] - there",
+        "mount[leader] = mount[leader] + np.concatenate(", "mount[leader] = mount[leader] - np.concatenate(",
         "test_held_ends.py::test_a_rod_on_held_nodes_hangs_from_their_drive "
         "test_held_ends.py::test_held_nodes_follow_a_motion_and_a_driven_body_exactly",
     ),

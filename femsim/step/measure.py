@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -107,7 +108,9 @@ def measure(
         inverted += body.inverted_elements
     mount |= dict(driven for coupling in system.couplings if (driven := coupling.mounted()) is not None)
     if scene.holds:
-        _add_holds(mount, scene, system, replace(old, q=old.q + settings.theta * (new.q - old.q)), reaction)
+        acted = replace(old, q=old.q + settings.theta * (new.q - old.q))
+        late = np.zeros_like(reaction) if forces.late is None else end.held - forces.late
+        _add_holds(mount, scene, system, ((acted, reaction - late), (new, late)))
     return StepReport(
         old.step + 1, new.t, solution, measured(problem, solution), forces, max_penetration,
         largest_slip(forces.contacts.state, forces.contacts.u), kinetic, elastic, work, momentum, balance, mount, inverted,
@@ -129,22 +132,24 @@ def _on_bodies(owner: np.ndarray, forces: ContactForces, bodies: int) -> tuple[n
     return force, size
 
 
-def _add_holds(mount: dict[str, np.ndarray], scene: Scene, system: System, acted: State, reaction: np.ndarray) -> None:
+def _add_holds(mount: dict[str, np.ndarray], scene: Scene, system: System, reactions: Sequence[tuple[State, np.ndarray]]) -> None:
     """Add the wrenches on held nodes to those of drives; a body that holds nodes bears theirs too.
 
-    Of the coordinates where forces ``acted`` only positions are read, which are linear in the step.
+    Each of the ``reactions`` on prescribed rows, (n,), N and N m, acts where a state has the bodies: first those of the step, at
+    places by which positions are linear in it, where springs act too, then those at its end. Of these only positions are read.
     """
     for hold in scene.holds:
-        points = held_points(system, hold, acted)
-        forces = np.zeros_like(points)
-        if not hold.gives_way:
+        acting = []
+        for state, reaction in reactions:
+            points = held_points(system, hold, state)
             forces = reaction[system.v_slices[hold.body].start + hold.rows].reshape(-1, 3)
-            mount[hold.name] = held_wrench(points, forces, points.mean(axis=0))
+            acting.append((state, points.mean(axis=0), held_wrench(points, forces, points.mean(axis=0))))
+        if hold.gives_way:
+            acting = [(*acting[0][:2], mount[hold.name])]
+        mount[hold.name] = np.sum([wrench for _, _, wrench in acting], axis=0)
         if hold.leader < 0:
             continue
-        leader, place = system.bodies[hold.leader].name, acted.q[system.q_slices[hold.leader]][:3]
-        there = held_wrench(points, forces, place)
-        if hold.gives_way:
-            own = mount[hold.name]
-            there = np.concatenate([own[:3], move_wrench(own[:3], own[3:], points.mean(axis=0) - place)])
-        mount[leader] = mount[leader] + there
+        leader = system.bodies[hold.leader].name
+        for state, mean, wrench in acting:
+            arm = mean - state.q[system.q_slices[hold.leader]][:3]
+            mount[leader] = mount[leader] + np.concatenate([wrench[:3], move_wrench(wrench[:3], wrench[3:], arm)])
