@@ -135,8 +135,18 @@ MUTANTS = (
     ),
     Mutant(
         "sensors", "the impulse of a joint at the end of a step is not read", "femsim/model/joined.py",
-        "self._sum_up(self.wrench + self._wrench(lam))", "self._sum_up(self.wrench)",
+        "self._sum_up(self.wrench + late)", "self._sum_up(self.wrench)",
         "test_joints.py::test_the_reaction_is_what_moves_the_bars",
+    ),
+    Mutant(
+        "sensors", "a rod turns a joint the other way", "femsim/model/couplings.py",
+        "move_wrench(forces, wrench[3:], arms)", "move_wrench(forces, wrench[3:], -arms)",
+        "test_held_ends.py::test_the_joint_of_a_finger_bears_the_moment_of_a_rod_that_sticks_out",
+    ),
+    Mutant(
+        "sensors", "a joint pulls a link half-way through a step at its lever of the end", "femsim/model/joined.py",
+        "self._signs * about_centres(self.wrench, self._reach)", "self._signs * about_centres(self.wrench, self._levers())",
+        "test_middle.py::test_an_axle_bears_no_torque_about_itself_where_its_wheel_lands_with_what_it_carries",
     ),
     Mutant(
         "sensors", "torque of a spring on held nodes about the wrong side", "femsim/model/compliance.py",

@@ -52,11 +52,6 @@ MUTANTS = (
         "test_gauges.py::test_joint_of_a_finger",
     ),
     Mutant(
-        "sensors", "a rod turns a joint the other way", RUN + "sensors.py",
-        "out[3:] -= pulled[3:] + cross(place - centre, pulled[:3])", "out[3:] -= pulled[3:] - cross(place - centre, pulled[:3])",
-        "test_held_ends.py::test_the_joint_of_a_finger_bears_the_moment_of_a_rod_that_sticks_out",
-    ),
-    Mutant(
         "sensors", "gap to any partner", RUN + "sensors.py",
         "(part[:, side] == self.part) & self._selection.partners[part[:, 1 - side]]", "part[:, side] == self.part",
         "test_gauges.py",

@@ -216,6 +216,34 @@ def test_a_hinge_bears_no_torque_about_its_axis_where_what_hangs_on_it_turns_fas
     assert np.abs(torque).max() < 4e-4
 
 
+@pytest.mark.parametrize("dt", [0.005, "auto"])
+@pytest.mark.parametrize("carried", ["joined", "rod"])
+def test_an_axle_bears_no_torque_about_itself_where_its_wheel_lands_with_what_it_carries(carried: str, dt: float | str) -> None:
+    """The wheel flies on and spins as it lands: joints pulled half-way at levers of the end, 24 and 3 % of what they bore."""
+    ball = fs.RobotLink.solid("ball", fs.Piece(fs.Sphere(0.02)), 0.1)
+    axle = fs.RobotJoint("axle", "cart", "ball", axis=(0, 1, 0), position=(0, 0, -0.05))
+    cart = fs.Robot("cart", [fs.RobotLink.solid("cart", fs.Piece(fs.Box((0.03, 0.01, 0.01))), 0.2), ball], [axle])
+    scene = fs.Scene("landing", dt=dt, duration=0.05, dt_bounds=(1e-4, 1e-2))
+    scene.add_robot(cart, base="free", position=(0, 0, 0.1), velocity=(5.0, 0, -1.0), speeds={"axle": 20.0})
+    floor = scene.add_floor(0.02)
+    if carried == "joined":
+        spun = {"velocity": (5.0, 0, -1.6), "angular_velocity": (0, 20.0, 0)}
+        scene.add_rigid("load", fs.Box((0.005, 0.005, 0.005)), mass=0.03, position=(0.03, 0, 0.05), **spun)
+        scene.join("load", "cart.ball", at=(0.02, 0, 0.05))
+    else:
+        section, end = fs.circular_section(0.002), fs.RodEnd("clamped", on="cart.ball")
+        spun = {"velocity": (5.0, 0, -2.2), "angular_velocity": (0, 20.0, 0)}
+        scene.add_rod("load", np.linspace((0.0195, 0, 0.05), (0.0995, 0, 0.05), 9), section, rubber(5e6), start=end, **spun)
+    scene.ignore_contact("load", "cart")
+    scene.ignore_contact("load", floor)
+    scene.set_friction("cart", floor, 0.1)
+    scene.set_restitution("cart", floor, 0.7)
+    scene.sensor("axle", "cart.ball", kind="joint")
+    run = fs.simulate(scene)
+    assert run.status == "converged" and np.abs(run.sensors["axle"].force).max() > 30.0
+    assert np.abs(run.sensors["axle"].torque[:, 1]).max() < (6e-5 if carried == "joined" else 1e-6)
+
+
 @pytest.mark.parametrize("hand", [False, True])
 def test_a_hold_turns_what_hits_the_nodes_that_it_holds(hand: bool) -> None:
     """A plate turns about the middle of its held side, which a ball hits: 0.005 of 0.45 N m were missing."""

@@ -10,6 +10,7 @@ import numpy as np
 from contact import Mesh, Shape, closest_points_on_triangles, signed_distance
 from femsim.base.errors import InputError
 from femsim.base.rotations import cross_matrix
+from femsim.base.wrenches import move_wrench
 from femsim.model.bodies.body import StepSettings
 from femsim.model.bodies.rod import Rod
 from femsim.model.frames import HoldFrame
@@ -169,8 +170,11 @@ class Coupling(Protocol):
         """Numbers of a sensor on it after a step, in the order of the columns of its kind; none without such a kind."""
         ...
 
-    def pull_on(self, body: int, link: int) -> tuple[np.ndarray, np.ndarray] | None:
-        """Place (3,), m, and wrench (6,), N and N m, of its last force on a link of a body (by its number); None for none."""
+    def pull_on(self, body: int, link: int) -> np.ndarray:
+        """Mean wrench of the last step on a link of a body (by its number) on a joint, and on all that hangs on it, (6,).
+
+        N, and N m about the centre of mass of the link where that is as each force acts.
+        """
         ...
 
     def mounted(self) -> tuple[str, np.ndarray] | None:
@@ -247,9 +251,9 @@ class CouplingDefaults:
         """Answer that these acted."""
         self.forces, self.power = tuple(acted["forces"]), float(acted["power"][0])
 
-    def pull_on(self, body: int, link: int) -> tuple[np.ndarray, np.ndarray] | None:
-        """None: it does not act on links."""
-        return None
+    def pull_on(self, body: int, link: int) -> np.ndarray:
+        """Nothing: it does not act on links."""
+        return np.zeros(6)
 
     def mounted(self) -> tuple[str, np.ndarray] | None:
         """None: it drives no body."""
@@ -297,13 +301,22 @@ class HeldEnd(CouplingDefaults):
         self.forces: tuple[np.ndarray, ...] = (np.zeros(3), np.zeros(3))
         self.power = 0.0
         self._conserving, self._dt = False, 0.0
+        self._arms, self._pulls = np.zeros((len(frame.carriers), 3)), np.zeros((len(frame.carriers), 6))
 
-    def pull_on(self, body: int, link: int) -> tuple[np.ndarray, np.ndarray] | None:
-        """Place of the frame and wrench of the rod on it, where this link carries the end."""
-        if self.rows[0][0] != body or self._frame.link != link:
-            return None
-        wrench, place = self._rod.held_end(self._end)
-        return place, wrench
+    def pull_on(self, body: int, link: int) -> np.ndarray:
+        """Wrench of the rod on a link and what hangs on it, where this link carries the end."""
+        if self.rows[0][0] != body or link not in self._frame.carriers:
+            return np.zeros(6)
+        return np.asarray(self._pulls[self._frame.carriers.index(link)])
+
+    def acted(self) -> dict[str, np.ndarray]:
+        """Also the pulls on links, (k, 6)."""
+        return super().acted() | {"pulls": self._pulls}
+
+    def take_acted(self, acted: Mapping[str, np.ndarray]) -> None:
+        """Answer that these acted."""
+        super().take_acted(acted)
+        self._pulls = acted["pulls"]
 
     def reading(self) -> tuple[float, ...]:
         """No sensor of its own: those of the rod read it."""
@@ -317,14 +330,20 @@ class HeldEnd(CouplingDefaults):
             return
         if self._conserving:
             both = [self._start, self._frame.moved(self._start, v_hat[: self._size], self._dt)]
-            first, last = (self._frame.place(coordinates) for coordinates in both)
+            (first, arms), (last, moved) = (self._reach(coordinates) for coordinates in both)
             pose = self._place(q[0])
-            mean = 0.5 * (first[:3] + last[:3])
+            mean, self._arms = 0.5 * (first[:3] + last[:3]), 0.5 * (arms + moved)
             self._jacobian[:3] -= cross_matrix(mean - pose[:3]) @ self._jacobian[3:]
             self._rod.end_at(self._end, last)
         else:
             self._place(q[0])
+            self._arms = self._reach(q[0])[1]
         self.accept(v_hat)
+
+    def _reach(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Pose (7,) of the frame, and arms (k, 3), m, to it from the centres of mass of the links that carry it."""
+        pose = self._frame.place(q)
+        return pose, pose[:3] - self._frame.centres()
 
     def _place(self, q: np.ndarray) -> np.ndarray:
         """Place the frame where the holder has it at coordinates q; its pose (7,)."""
@@ -364,8 +383,14 @@ class HeldEnd(CouplingDefaults):
     def settle(self, q: Sequence[np.ndarray]) -> None:
         """Take the force of the step and place the frame where the holder has it now."""
         force = self._rod.end_wrench[self._end, :3].copy()
-        self.forces = (force, -force)
+        self.forces, self._pulls = (force, -force), about_centres(self._rod.end_wrench[self._end], self._arms)
         self._rod.place_end(self._end, self._frame.place(q[0]))
+
+
+def about_centres(wrench: np.ndarray, arms: np.ndarray) -> np.ndarray:
+    """Return a wrench (6,), N and N m, about the points that arms (k, 3), m, lead from to where it acts, (k, 6)."""
+    forces = np.tile(wrench[:3], (len(arms), 1))
+    return np.hstack([forces, move_wrench(forces, wrench[3:], arms)])
 
 
 def holder_gap(

@@ -57,6 +57,10 @@ class Linked(Protocol):
         """Coordinates (n_q,) that q becomes at velocity v_hat in a time, s."""
         ...
 
+    def hangs_on(self, link: int) -> list[int]:
+        """Links that the joint of a link carries: its own and all behind it."""
+        ...
+
 
 class Tetrahedra(Protocol):
     """A body of tetrahedra.
@@ -104,13 +108,13 @@ class HoldFrame(Protocol):
         Rows of the body's v that move it.
     lever : ndarray, (3,), m
         Arm on which the frame turns, world, where it was placed last.
-    link : int
-        Link that carries it; -1 where nodes do.
+    carriers : tuple of int
+        Links on joints that carry it, from the base on; none where it is no link of a robot or gripper that does.
     """
 
     rows: np.ndarray
     lever: np.ndarray
-    link: int
+    carriers: tuple[int, ...]
 
     def place(self, q: np.ndarray) -> np.ndarray:
         """Pose (7,): position (m) and quaternion; remembers the coordinates for what follows."""
@@ -122,6 +126,10 @@ class HoldFrame(Protocol):
 
     def moved(self, q: np.ndarray, v: np.ndarray, time: float) -> np.ndarray:
         """Coordinates of the body for ``place``, moved from q for a time (s) at the velocities (m,) of the rows."""
+        ...
+
+    def centres(self) -> np.ndarray:
+        """Centres of mass of the carriers where the frame was placed last, (k, 3), m."""
         ...
 
 
@@ -139,7 +147,8 @@ class LinkFrame:
     """
 
     def __init__(self, body: Linked, link: int, pose: np.ndarray) -> None:
-        self._body, self.link = body, link
+        self._body, self._link = body, link
+        self.carriers = tuple(k for k in range(1, link + 1) if link in body.hangs_on(k))
         q = body.initial_q()
         rotation, centre = body.link_pose(q, link)
         self._local = rotation.T @ (pose[:3] - centre)
@@ -148,15 +157,16 @@ class LinkFrame:
         self.place(q)
 
     def __repr__(self) -> str:
-        return f"<LinkFrame on link {self.link}>"
+        return f"<LinkFrame on link {self._link}>"
 
     def place(self, q: np.ndarray) -> np.ndarray:
         """Pose (7,) at coordinates of the body."""
-        rotation, centre = self._body.link_pose(q, self.link)
+        rotation, centre = self._body.link_pose(q, self._link)
+        self._centres = np.array([self._body.link_pose(q, k)[1] for k in self.carriers]).reshape(-1, 3)
         self._arm = rotation @ self._local
-        self.lever = self._body.link_lever(q, self.link, centre + self._arm)
-        self._motion = self._body.link_jacobian(q, self.link)[:, self.rows]
-        return np.concatenate([centre + self._arm, quaternion_multiply(self._body.link_turn(q, self.link), self._turn)])
+        self.lever = self._body.link_lever(q, self._link, centre + self._arm)
+        self._motion = self._body.link_jacobian(q, self._link)[:, self.rows]
+        return np.concatenate([centre + self._arm, quaternion_multiply(self._body.link_turn(q, self._link), self._turn)])
 
     def jacobian(self) -> np.ndarray:
         """Twist of the link, moved to the frame: (6, 6 + k) with the k joints between base and link."""
@@ -169,6 +179,10 @@ class LinkFrame:
         v_hat = np.zeros(self._body.n_v)
         v_hat[self.rows] = v
         return self._body.moved(q, v_hat, time)
+
+    def centres(self) -> np.ndarray:
+        """Centres of mass of the carriers where the frame was placed last, (k, 3), m."""
+        return self._centres
 
 
 class Chain(Protocol):
@@ -202,21 +216,23 @@ class RodFrame:
         Position (m) and quaternion at the start, world.
     """
 
+    carriers: tuple[int, ...] = ()
+
     def __init__(self, body: Chain, pose: np.ndarray) -> None:
         links = body.initial_q().reshape(-1, 7)
-        self.link = int(np.argmin(np.linalg.norm(links[:, :3] - pose[:3], axis=1)))
-        own = links[self.link]
-        self._body, self.rows = body, 6 * self.link + np.arange(6)
+        self._link = int(np.argmin(np.linalg.norm(links[:, :3] - pose[:3], axis=1)))
+        own = links[self._link]
+        self._body, self.rows = body, 6 * self._link + np.arange(6)
         self._local = quaternion_to_matrix(own[3:]).T @ (pose[:3] - own[:3])
         self._turn = quaternion_multiply(quaternion_conjugate(own[3:]), pose[3:])
         self.place(links.ravel())
 
     def __repr__(self) -> str:
-        return f"<RodFrame on link {self.link}>"
+        return f"<RodFrame on link {self._link}>"
 
     def place(self, q: np.ndarray) -> np.ndarray:
         """Pose (7,) at coordinates of the rod."""
-        own = q[7 * self.link : 7 * self.link + 7]
+        own = q[7 * self._link : 7 * self._link + 7]
         self.lever = quaternion_to_matrix(own[3:]) @ self._local
         return np.concatenate([own[:3] + self.lever, quaternion_multiply(own[3:], self._turn)])
 
@@ -231,6 +247,10 @@ class RodFrame:
         v_hat = np.zeros(self._body.n_v)
         v_hat[self.rows] = v
         return self._body.moved(q, v_hat, time)
+
+    def centres(self) -> np.ndarray:
+        """None: no joint of a robot carries it."""
+        return np.zeros((0, 3))
 
 
 class Pointed(Protocol):
@@ -269,7 +289,7 @@ class PatchFrame:
         Position (m) and quaternion at the start, world.
     """
 
-    link = -1
+    carriers: tuple[int, ...] = ()
 
     def __init__(self, body: Pointed, nodes: np.ndarray, weights: np.ndarray, pose: np.ndarray) -> None:
         self.nodes, self.weights = nodes, weights / weights.sum()
@@ -298,6 +318,10 @@ class PatchFrame:
         out = q.copy()
         out[self.rows] += time * v
         return out
+
+    def centres(self) -> np.ndarray:
+        """None: nodes carry it."""
+        return np.zeros((0, 3))
 
 
 def surface_patch(body: Tetrahedra, point: np.ndarray, radius: float) -> tuple[np.ndarray, np.ndarray, float]:

@@ -17,7 +17,7 @@ import numpy as np
 
 from femsim.base.rotations import cross_matrix
 from femsim.model.bodies.body import StepSettings
-from femsim.model.couplings import Constraint, CouplingDefaults
+from femsim.model.couplings import Constraint, CouplingDefaults, about_centres
 from femsim.model.frames import HoldFrame
 
 #: Part of its bound that a force of friction may lack where the joint counts as moving.
@@ -99,6 +99,10 @@ class Joined(CouplingDefaults):
         self.name, self.sides, self.strength = name, sides, strength
         moving = [side for side in sides if side.frame is not None]
         self.rows: tuple[tuple[int, np.ndarray], ...] = tuple((s.body, s.frame.rows) for s in moving if s.frame is not None)
+        frames = [(side.body, sign, side.frame) for side, sign in zip(sides, (1.0, -1.0), strict=True) if side.frame is not None]
+        #: links of robots that carry a side, by the number of the body, and in which direction the joint pulls each
+        self._carriers = [(body, link) for body, _, frame in frames for link in frame.carriers]
+        self._signs = np.array([sign for _, sign, frame in frames for _ in frame.carriers])[:, None]
         nothing = np.zeros(0, dtype=np.int64)
         self.entries: tuple[np.ndarray, np.ndarray] | None = (nothing, nothing)
         self.opening = np.zeros(0)
@@ -112,7 +116,8 @@ class Joined(CouplingDefaults):
     def reset(self) -> None:
         """Forget what earlier steps did: whole, and without forces."""
         self._lam, self._slides, self.broken = np.zeros(0), False, False
-        self.power, self.wrench, self._place = 0.0, np.zeros(6), self.sides[0].pose[:3].copy()
+        self.power, self.wrench = 0.0, np.zeros(6)
+        self._reach, self._pulls = np.zeros((len(self._carriers), 3)), np.zeros((len(self._carriers), 6))
         self.forces = tuple(np.zeros(3) for _ in self.rows)
         self.pushed = np.zeros(sum(side.size for side in self.sides))
 
@@ -171,17 +176,23 @@ class Joined(CouplingDefaults):
             self._arrive()
             self._G = self._jacobian(np.zeros_like(self._points()))
             return
-        mean = np.zeros((0, 3))
+        mean = arms = np.zeros((0, 3))
         if self._conserving:
             self._read(self._start)
-            mean = 0.5 * self._points()
+            mean, arms = 0.5 * self._points(), 0.5 * self._levers()
         self.opening = self._read(self._moved(v_hat))
         self._arrive()
         if self._conserving:
-            mean = mean + 0.5 * self._points()
+            mean, arms = mean + 0.5 * self._points(), arms + 0.5 * self._levers()
         self._read(q)
+        self._reach = arms if self._conserving else self._levers()
         here = self._points()
         self._G = self._jacobian(mean - here if self._conserving else np.zeros_like(here))
+
+    def _levers(self) -> np.ndarray:
+        """Arms from the centres of mass of the links that carry a side to the joint, (k, 3), m, where it was placed last."""
+        centres = [side.frame.centres() for side in self.sides if side.frame is not None]
+        return np.asarray(self._points().mean(axis=0) - np.concatenate(centres))
 
     def _moved(self, v_hat: np.ndarray) -> list[np.ndarray]:
         """Coordinates at the end of the step."""
@@ -266,7 +277,9 @@ class Joined(CouplingDefaults):
         lam = np.zeros(len(self._holding))
         lam[self._holding] = impulse / self._dt
         self.pushed = self.pushed + self._kept.T @ lam[self._holding]
-        self._sum_up(self.wrench + self._wrench(lam))
+        late = self._wrench(lam)
+        self._sum_up(self.wrench + late)
+        self._pulls = self._pulls + self._signs * about_centres(late, self._levers())
         force, torque = (float(np.linalg.norm(part)) for part in (self.wrench[:3], self.wrench[3:]))
         self.broken = force > self.strength.force or torque > self.strength.torque
 
@@ -283,7 +296,7 @@ class Joined(CouplingDefaults):
 
     def _sum_up(self, wrench: np.ndarray) -> None:
         force = wrench[:3].copy()
-        self.wrench, self._place = wrench, self._points().mean(axis=0)
+        self.wrench = wrench
         signs = [sign for side, sign in zip(self.sides, (1.0, -1.0), strict=True) if side.frame is not None]
         self.forces = tuple(sign * force for sign in signs)
 
@@ -291,7 +304,8 @@ class Joined(CouplingDefaults):
         """Nothing depends on the velocity."""
 
     def settle(self, q: Sequence[np.ndarray]) -> None:
-        """Nothing depends on where its bodies are."""
+        """Tell what it did to links in the step."""
+        self._pulls = self._signs * about_centres(self.wrench, self._reach)
 
     # ------------------------------------------------------------------ what is kept and read
 
@@ -306,24 +320,22 @@ class Joined(CouplingDefaults):
             self._sum_up(np.zeros(6))
 
     def acted(self) -> dict[str, np.ndarray]:
-        """Also the wrench, (6,), and whether it is broken, (1,)."""
-        return super().acted() | {"wrench": self.wrench, "broken": np.array([float(self.broken)])}
+        """Also the wrench, (6,), the pulls on links, (k, 6), and whether it is broken, (1,)."""
+        return super().acted() | {"wrench": self.wrench, "pulls": self._pulls, "broken": np.array([float(self.broken)])}
 
     def take_acted(self, acted: Mapping[str, np.ndarray]) -> None:
         """Answer that these acted."""
         super().take_acted(acted)
-        self.wrench = np.array(acted["wrench"])
+        self.wrench, self._pulls = np.array(acted["wrench"]), np.array(acted["pulls"])
 
     def reading(self) -> tuple[float, ...]:
         """Force and torque on the first side, about the joint."""
         return tuple(self.wrench.tolist())
 
-    def pull_on(self, body: int, link: int) -> tuple[np.ndarray, np.ndarray] | None:
-        """Place of the joint and its wrench on a link."""
-        for side, sign in zip(self.sides, (1.0, -1.0), strict=True):
-            if side.frame is not None and side.body == body and side.frame.link == link:
-                return self._place.copy(), sign * self.wrench
-        return None
+    def pull_on(self, body: int, link: int) -> np.ndarray:
+        """Wrench of the joint on a link and what hangs on it."""
+        own = [pull for carrier, pull in zip(self._carriers, self._pulls, strict=True) if carrier == (body, link)]
+        return np.sum([np.zeros(6), *own], axis=0)
 
 
 class NodeFrame:
@@ -335,7 +347,7 @@ class NodeFrame:
         The nodes.
     """
 
-    link = -1
+    carriers: tuple[int, ...] = ()
 
     def __init__(self, nodes: np.ndarray) -> None:
         self.nodes, self.lever = nodes, np.zeros(3)
@@ -355,3 +367,7 @@ class NodeFrame:
         out = q.copy()
         out[self.rows] += time * v
         return out
+
+    def centres(self) -> np.ndarray:
+        """None: nodes carry it."""
+        return np.zeros((0, 3))

@@ -162,7 +162,7 @@ class JointReader(Reader):
     def read(self, report: StepReport) -> np.ndarray:
         """Change of momentum over the step, less contacts, weight and held rods."""
         stepper, body, before, after = self.stepper, self.body, self._momentum, self._moving()
-        self._momentum, dt, centre = after, stepper.settings.dt, after[6:9]
+        self._momentum, dt = after, stepper.settings.dt
         out = (after[:6] - before[:6]) / dt
         # the spin is about a point that moves; as all do in the step, before what acts at its end makes them faster
         moved = (after[6:] - before[6:]) / dt
@@ -172,13 +172,8 @@ class JointReader(Reader):
         out[:3] -= mass * stepper.settings.gravity
         out[3:] -= cross(weighed[3:] - mass * weighed[:3], stepper.settings.gravity)
         out -= exerted(report.parts, lambda c: np.isin(c.part, self._parts).astype(np.float64), self.part)
-        for k in self._parts:
-            for coupling in stepper.scene.couplings:
-                pull = coupling.pull_on(self.index, stepper.scene.parts[k].link)
-                if pull is not None:
-                    place, pulled = pull
-                    out[:3] -= pulled[:3]
-                    out[3:] -= pulled[3:] + cross(place - centre, pulled[:3])
+        for coupling in stepper.scene.couplings:
+            out -= coupling.pull_on(self.index, self._link)
         return np.asarray(out)
 
     def memory(self) -> dict[str, np.ndarray]:
