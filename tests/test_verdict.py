@@ -549,6 +549,22 @@ def test_frictions_and_limits_in_other_units_are_noted() -> None:
     assert noted() == noted(limits=(0.0, np.inf)) == noted(friction=3.0) == []
     said = "friction of box and floor is 60, and that of soft rubber hardly 2: is it in percent? Then it is 0.6"
     assert noted(friction=60) == [said]
+    (said,) = fs.Scene("all", default_friction=50).notes
+    assert said.startswith("default_friction is 50, and") and said.endswith("Then it is 0.5")
+    scene = fs.Scene("two", default_friction=10.0)
+    scene.add_obstacle("table", fs.Box((0.1, 0.1, 0.01)))
+    scene.add_rigid("box", fs.Box((0.01, 0.01, 0.01)), mass=0.05, position=(0, 0, 0.02))
+    scene.set_friction("box", "table", (0.4, 30), direction=(1, 0, 0))
+    assert scene.notes == [
+        "friction of box and table is 0.4 and 30, and that of soft rubber hardly 2: is it in percent? Then it is 0.004 and 0.3"
+    ]
     for low, high, said in ((-45, 45, "-0.7854 and 0.7854"), (-90, np.inf, "-1.571 and inf")):
-        words = f"limits of axle are {low} and {high} rad: are these degrees? Then they are {said} rad"
-        assert noted(limits=(low, high)) == [words]
+        words = f"are {low} and {high} rad: are these degrees? Then they are {said} rad"
+        assert noted(limits=(low, high)) == [f"limits of axle {words}"]
+        links = [fs.RobotLink(one, 1.0, inertia=np.diag([0.01, 0.01, 0.01])) for one in ("base", "arm", "slide")]
+        turn = fs.RobotJoint("turn", "base", "arm", limits=(low, high))
+        slide = fs.RobotJoint("slide", "arm", "slide", "prismatic", limits=(low, high))
+        scene = fs.Scene("robot")
+        scene.add_robot(fs.Robot("robot", links, [turn, slide]))
+        assert scene.notes == [f"limits of joint robot.turn {words}"]
+    assert noted(limits=(-1000, 1000)) == []

@@ -59,7 +59,7 @@ def compile_ahead(scenes: dict[str, float], say: Callable[[str], None]) -> list[
     if not left:
         say(f"kernels of {len(scenes)} scenes are compiled already, in {folder}")
         return []
-    say(f"compiling the kernels of scenes, once, about a minute: {', '.join(left)}")
+    say(f"compiling the kernels of scenes, once, one to two minutes: {', '.join(left)}")
     began, wrong = time.perf_counter(), []
     with (
         tempfile.TemporaryDirectory(prefix="femsim-") as scratch,

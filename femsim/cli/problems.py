@@ -90,8 +90,8 @@ def bench(
     Parameters
     ----------
     problems
-        FCLib files, folders of them, 'small' for a dozen small ones, and scenes, whose problems are those of a run solved by
-        'auto'.
+        FCLib files, folders of them, the sets 'small' (a dozen), 'stack', 'ring', 'bars' and 'mechanisms', and scenes, whose
+        problems are those of a run solved by 'auto'.
     solvers
         Names separated by commas (see 'femsim solvers'), with options where wanted: NAME:OPTION=VALUE:...; default all but auto
         and presets.

@@ -407,8 +407,8 @@ def doctor(*, rendering: Flag = False, compile: Flag = False) -> int:
     rendering
         Only whether pictures can be made (exit status 0 or 2).
     compile
-        Compile the kernels of the common scenes instead, once after each installation or update: about a minute. The first run
-        of a scene otherwise compiles what it needs.
+        Compile the kernels of the common scenes instead, once after each installation or update: one to two minutes. The first
+        run of a scene otherwise compiles what it needs.
     """
     if compile:
         from femsim.cli.compilation import SCENES, compile_ahead

@@ -109,7 +109,7 @@ class SceneContents:
         self.mover: object = None
         self.parameters: dict[str, Any] = {}
         #: what seems odd about the values given, in words
-        self.notes: list[str] = []
+        self.notes: list[str] = plausible.notes_on_friction("default_friction", default_friction)
         self.meshes: dict[str, dict[str, Any]] = {}
 
     def __repr__(self) -> str:

@@ -27,11 +27,12 @@ def set_friction(
     """Set the friction of a pair, see :meth:`femsim.scene.scene.Scene.set_friction`."""
     sides = side_of(scene.parts, a), side_of(scene.parts, b)
     what = f"friction of {sides[0].name!r} and {sides[1].name!r}"
+    of_pair = f"friction of {sides[0].name} and {sides[1].name}"
     if isinstance(coefficient, (int, float, np.floating, np.integer)):
         if direction is not None:
             raise InputError(f"{what}: a direction needs two coefficients (along it, across it); {coefficient} is one.")
         add_rule(scene.friction_rules, FrictionRule(sides, FrictionTable.check(coefficient, what)))
-        scene.notes += notes_on_friction(sides[0].name, sides[1].name, coefficient)
+        scene.notes += notes_on_friction(of_pair, coefficient)
         return
     along, across = (float(x) for x in vector(f"{what}, coefficients", coefficient, 2))
     if min(along, across) <= 0:
@@ -47,6 +48,7 @@ def set_friction(
         raise InputError(f"{what}: direction is {tuple(axis)}; give a vector that is not zero.")
     axis, index = axis / np.linalg.norm(axis), scene.part_names.index(carrier)
     add_rule(scene.friction_rules, FrictionRule(sides, math.sqrt(along * across), (along, across), axis, index))
+    scene.notes += notes_on_friction(of_pair, along, across)
 
 
 def set_restitution(scene: SceneContents, a: Handle | str, b: Handle | str, coefficient: float) -> None:

@@ -54,20 +54,18 @@ def notes_on_density(name: str, density: float) -> list[str]:
     return [f"density of {name} is {density:g} kg/m^3, {what}"]
 
 
-def notes_on_friction(first: str, second: str, coefficient: float) -> list[str]:
-    """Note a coefficient of friction that no dry pair has."""
-    if coefficient <= MOST_FRICTION:
+def notes_on_friction(what: str, *coefficients: float) -> list[str]:
+    """Note coefficients of friction of which one is such as no dry pair has."""
+    if max(coefficients) <= MOST_FRICTION:
         return []
-    return [
-        f"friction of {first} and {second} is {coefficient:g}, and that of soft rubber hardly 2: is it in percent? Then it is "
-        f"{coefficient / 100.0:g}"
-    ]
+    given, parts = (" and ".join(f"{one / of:g}" for one in coefficients) for of in (1.0, 100.0))
+    return [f"{what} is {given}, and that of soft rubber hardly 2: is it in percent? Then it is {parts}"]
 
 
 def notes_on_limits(what: str, limits: tuple[float, float]) -> list[str]:
-    """Note limits of a hinge, rad, that are beyond a turn and look like degrees: multiples of five."""
+    """Note limits of a hinge, rad, that are beyond a turn and look like degrees: multiples of five, at most 360."""
     ends = [abs(limit) for limit in limits if math.isfinite(limit)]
-    if max(ends, default=0.0) <= MOST_TURN or any(end % 5.0 for end in ends):
+    if not MOST_TURN < max(ends, default=0.0) <= 360.0 or any(end % 5.0 for end in ends):
         return []
     low, high = (math.radians(limit) for limit in limits)
     return [

@@ -23,6 +23,7 @@ from femsim.model.urdf import load_robot
 from femsim.scene.checks import Handle, Vector, name_of, vector
 from femsim.scene.contents import SceneContents
 from femsim.scene.own_contact import add_own_contact
+from femsim.scene.plausible import notes_on_limits
 from meshes import TriMesh, make_trimesh, sphere_triangles
 
 _BASES = ("fixed", "free", "planar")
@@ -86,6 +87,9 @@ def add_robot(
     if any(joint.friction > 0.0 for joint in body.joints):
         scene.couplings.append(JointFriction(body, index))
     scene.notes += robot.notes
+    for joint in robot.given:
+        if joint.kind == "revolute":
+            scene.notes += notes_on_limits(f"joint {name}.{joint.name}", joint.limits)
     if base != "free":
         scene.motions[index] = base_motion(body, scene.command(name, _still, *MOTION))
     return Handle(name, tuple(part.name for part in parts))
