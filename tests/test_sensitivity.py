@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import math
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -263,6 +264,12 @@ def test_wrong_files_are_refused_in_words(tmp_path: Path, text: str, message: st
     with pytest.raises(fs.InputError, match=message):
         fs.sensitivity(write(tmp_path, text), out=tmp_path / "study", workers=1)
     assert not (tmp_path / "study").exists()
+
+
+def test_a_dry_run_refuses_what_a_study_refuses(tmp_path: Path, call: Callable[..., tuple[int, str, str]]) -> None:
+    """It listed the cases of a sweep that is no study of sensitivity, and ended well."""
+    status, out, error = call("sensitivity", str(write(tmp_path, "[parameters]\na = 0.5\n" + METRICS)), "--dry-run")
+    assert status == 2 and out == "" and 'sampling.method is none; a study of sensitivity needs "saltelli"' in error
 
 
 def test_no_bars_without_indices(tmp_path: Path) -> None:

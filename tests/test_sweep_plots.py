@@ -135,3 +135,6 @@ def test_the_command_draws_into_the_folder_that_is_asked_for(tmp_path: Path, cal
     assert [path.name for path in out.iterdir()] == ["curves.png"] and not (folder / "plots").exists()
     status, _, err = call("plot", str(folder), str(folder), "--out", str(out))
     assert status == 2 and "each sweep gets plots of its own; plot one sweep" in err
+    for option in ("--sensors", "--axes"):
+        status, _, err = call("plot", str(folder), option, "fx")
+        assert status == 2 and "these are sweeps, of which metrics are drawn" in err

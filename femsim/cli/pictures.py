@@ -224,6 +224,8 @@ def plot(
     single = [folder for folder in runs if folder not in sweeps]
     if sweeps and out is not None and len(runs) > 1:
         raise InputError(f"--out {out} is one folder, but each sweep gets plots of its own; plot one sweep, or leave --out out.")
+    if sweeps and not single and (sensors or axes):
+        raise InputError("--sensors and --axes choose what runs have measured, but these are sweeps, of which metrics are drawn.")
     written = [path for folder in sweeps for path in plot_sweep(folder, out, look=look)]
     if single:
         written += plot_runs(single, out, sensors=_names(sensors), axes=_names(axes), look=look)

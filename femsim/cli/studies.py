@@ -95,7 +95,10 @@ def sensitivity(file: Path, /, *, options: SweepOptions = _SWEEP_DEFAULTS, quiet
         No progress bar and no table.
     """
     from femsim.studies.sweeps.command import run_sensitivity
+    from femsim.studies.sweeps.sensitivity import check_design
 
+    if options.dry_run:
+        check_design(file)
     return _run_cases(run_sensitivity, file, options, quiet)
 
 

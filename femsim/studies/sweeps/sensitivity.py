@@ -122,7 +122,7 @@ def sensitivity(
         is not installed.
     """
     path = Path(path)
-    _check(read_sweep(path), path)
+    check_design(path)
     try:
         import SALib  # noqa: F401  (before hours of runs)
     except ImportError as error:
@@ -196,8 +196,9 @@ def sobol_indices(parameters: Sequence[str], values: np.ndarray, seed: int) -> I
     return Indices(mean, deviation, tuple(parameters), first, total)
 
 
-def _check(file: SweepFile, path: Path) -> None:
-    """Refuse a sweep that is not a study of sensitivity."""
+def check_design(path: Path) -> None:
+    """Refuse a sweep file that is not a study of sensitivity, with an InputError."""
+    file = read_sweep(path)
     axes = {name: axis for name, axis in file.parameters.items() if isinstance(axis, Axis)}
     listed = [f"parameters.{name}" for name, axis in axes.items() if not axis.sampled]
     listed += [name for name, given in (("[[cases]]", file.cases), ("seeds", file.seeds)) if given]
