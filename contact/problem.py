@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -132,6 +133,9 @@ class ContactProblem:
     enough : float
         Residual at which an answer may stop, where that is above the tolerance of the solver: for answers that only say where
         equations are linearised next. Problems with rows or soft contacts are solved to the tolerance all the same. Default 0.
+    aim : float
+        Residual at which an answer should stop, where that is below the tolerance of the solver. One that meets the tolerance
+        alone has converged too, after all iterations. Default infinite.
     """
 
     A: sp.csc_matrix
@@ -147,6 +151,7 @@ class ContactProblem:
     points: np.ndarray | None = None
     softness: np.ndarray | None = None
     enough: float = 0.0
+    aim: float = math.inf
 
     @property
     def n(self) -> int:
@@ -202,7 +207,7 @@ class ContactProblem:
         """Return the problem with another J, (3 nc, n), and friction, (nc,) or (nc, 2), of its contacts."""
         return ContactProblem(
             self.A, self.b, J, self.phi, friction, self.dt, self.groups, self.b_prescribed, self.rows, self.turns, self.points,
-            self.softness, self.enough,
+            self.softness, self.enough, self.aim,
         )  # fmt: skip
 
     def loaded(self, row_forces: np.ndarray) -> ContactProblem:

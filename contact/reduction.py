@@ -243,7 +243,8 @@ class Reduction:
             A, b, J = sp.csc_matrix(np.eye(1)), np.zeros(1), sp.csr_matrix((J.shape[0], 1))
             prescribed = None
             add("nothing", 1, "generalized")
-        return ContactProblem(A, b, J, np.ascontiguousarray(phi), self._friction, dt, tuple(groups), prescribed)
+        phi, aim = np.ascontiguousarray(phi), self.problem.aim
+        return ContactProblem(A, b, J, phi, self._friction, dt, tuple(groups), prescribed, aim=aim)
 
     def _without_rounding(self, phi: np.ndarray, held: np.ndarray) -> np.ndarray:
         """Return phi without what is rounding in that of contacts ``held``, (nc,), whose normal velocity no equality leaves free.

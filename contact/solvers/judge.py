@@ -42,6 +42,9 @@ BALANCE_FACTOR = 5.0
 #: The velocity of each contact must hold to this many times the tolerance on the scale of the data, but at least to the second
 #: number, or to the tolerance where that is larger.
 VELOCITY_FACTOR, VELOCITY_BOUND = 100.0, 1e-2
+#: The natural map may be so many times the tolerance relative to contact forces alone, without what velocities make, or to this
+#: part of the latter, far above rounding, where that is more.
+FORCE_FACTOR, MOTION_FRACTION = 100.0, 1e-6
 #: A dynamics residual of so many times what rounding leaves is rounding, where that is so many times the tolerance.
 _AT_ROUNDING, _BARRED = 4.0, 4.0
 #: How an answer begins, with {} for the number of iterations.
@@ -66,7 +69,8 @@ class Judge:
     problem : ContactProblem or LocalProblem
         The problem to be solved. A local problem has the contact residual only.
     tolerance : float
-        Bound of the residuals; what is enough for the problem, where that is more.
+        Bound of the residuals; what is enough for the problem, where that is more. Iterations go on to the aim of the problem,
+        where that is less.
     measure : callable, optional
         ``measure(v, lam, law)`` returns the residuals by the arguments of the natural map, for a solver that has A v. Default:
         those of ``contact.metrics``; of a local problem the contact residual.
@@ -81,6 +85,7 @@ class Judge:
     The contact residual is relative to all forces, so heavy contacts hide light ones, and forces that grow without bound hide any
     velocity. What else must hold, over the contacts that press or approach:
 
+    - the natural map relative to forces alone is at most a hundred times the tolerance (:func:`lenient_force`);
     - the largest ``|lam - P_K(lam - rho uh)| / rho`` of a contact, relative to the largest velocity that they have, or would have
       without contact forces, is at most what :func:`lenient` allows;
     - the natural map with the blocks of W for rho is at most the tolerance, where a solver knows W (:meth:`know`) or bodies are
@@ -101,7 +106,12 @@ class Judge:
         relaxed: bool = False,
     ) -> None:
         self.problem, self._measure = problem, measure or partial(_residuals, problem)
-        self.tolerance = max(tolerance, problem.enough) if isinstance(problem, ContactProblem) else tolerance
+        self._bound = self.tolerance = tolerance
+        if isinstance(problem, ContactProblem):
+            self._bound = max(tolerance, problem.enough)
+            self.tolerance = min(self._bound, problem.aim)
+        #: whether an iterate met the bound, perhaps not the aim; the best one is such a one then
+        self._held = False
         self._law, self._relaxed = law or partial(_law, problem), relaxed
         #: whether the residuals are those of the yardstick
         self._plain = law is None and not relaxed and isinstance(problem, ContactProblem)
@@ -153,25 +163,28 @@ class Judge:
         self.last, self.error = self._measure(v, lam, law), 0.0
         # before any comparison: max() forgets a NaN that stands second, and comparisons with one are False
         self.failed = not all(map(math.isfinite, self.last))
-        self.converged = not self.failed and self._passes(self.last)
-        if self.converged:
+        self.converged, holds = False, not self.failed and self._passes(self.last, self._bound)
+        if holds:
             self.error = self._law_error(law)
-            self.converged = self.error <= self.tolerance
-            self.closing = self.closing if self.converged else self._closing(law)
+            holds = self.error <= self._bound
+            self.closing = self.closing if holds else self._closing(law)
+            self.converged = holds and self._passes(self.last, self.tolerance) and self.error <= self.tolerance
         over = self.converged or self.failed or len(self.closing) > 0
         self.rounding = 0.0 if over or not self._plain else barring(self.problem, v, lam, self.last, self.tolerance)
         if self.rounding and self._law_error(law) > self.tolerance:
             self.rounding = 0.0
         final = self.converged or len(self.closing) > 0 or self.rounding > 0
-        if final or (not self.failed and self.last.worst < self.best.worst):
+        if final or (not self.failed and holds >= self._held and (holds > self._held or self.last.worst < self.best.worst)):
+            self._held = holds
             self.best, self._best_row = self.last, row
             self._v, self._lam = v.copy(), lam.reshape(-1, 3).copy()
             self._best_law = LawArguments(law.u, law.lam.copy(), law.rho, law.friction, law.phi)
         return final or self.failed
 
-    def _passes(self, found: Residuals) -> bool:
+    @staticmethod
+    def _passes(found: Residuals, tolerance: float) -> bool:
         largest = max(found.dynamics, found.contact, found.plain)
-        return largest <= self.tolerance and found.balance <= BALANCE_FACTOR * self.tolerance
+        return largest <= tolerance and found.balance <= BALANCE_FACTOR * tolerance
 
     def _law_error(self, law: LawArguments) -> float:
         """Error of the contact law on the scale of the problem, to be compared with the tolerance; 0 when there is no contact.
@@ -182,7 +195,7 @@ class Judge:
         velocity, pace, force, most = law_errors(law.u, law.lam, law.phi, rho, law.friction, self._relaxed)
         error = lenient(velocity, max(pace, self._speed))
         if self._rho is not None:
-            return max(error, force)
+            return max(error, force, lenient_force(force, most))
         for speed in self._free_speeds(law) if error > self.tolerance else ():
             error = lenient(velocity, max(pace, speed))
             if error <= self.tolerance:
@@ -192,7 +205,7 @@ class Judge:
         idle = 0.0 if self._relaxed else idle_speed(law.u, law.lam, law.friction)
         if idle > VELOCITY_BOUND * pace:
             error = max(error, self._idleness(law, idle, pace))
-        return error
+        return max(error, lenient_force(force, most))
 
     def _idleness(self, law: LawArguments, idle: float, pace: float) -> float:
         """Return an idle speed, m/s, over the velocity of the data, at least ``pace``; 0 within its bound.
@@ -283,6 +296,7 @@ class Judge:
         """
         history = np.fromiter(chain.from_iterable(self.rows), np.float64).reshape(-1, 3)
         n, best = len(history), self.best
+        self.converged |= self._held
         if not (self.converged or self.failed or len(self.closing)):
             self.closing = self._closing(self._law_of_best())
         status = self._status
@@ -295,7 +309,7 @@ class Judge:
         if status == "infeasible":
             note = f"{self._proof()} {note}".strip()
             details = {**details, "closing_contacts": self.closing}
-        numbers = f"dynamics residual {best.dynamics:.2e}, contact residual {best.contact:.2e}, tolerance {self.tolerance:.0e}"
+        numbers = f"dynamics residual {best.dynamics:.2e}, contact residual {best.contact:.2e}, tolerance {self._bound:.0e}"
         if not self.converged and self._best_row < n - 1:
             place = f"that of iteration {self._best_row + 1}" if self._best_row >= 0 else "the start"
             numbers += f"; returned is the best iterate, {place}"
@@ -328,6 +342,15 @@ def lenient(velocity: float, speed: float) -> float:
     """
     error = velocity / max(speed, TINY)
     return error / VELOCITY_FACTOR if error <= VELOCITY_BOUND else error
+
+
+def lenient_force(force: float, most: float) -> float:
+    """Tolerance for which an error of contact forces passes beside themselves, however fast they slide.
+
+    ``force`` and ``most`` are the natural map relative to forces or velocities and to forces alone, see
+    :func:`contact.metrics_kernels.law_errors`: what slides at 10 m/s would hide forces that are half wrong.
+    """
+    return min(most, force / MOTION_FRACTION) / FORCE_FACTOR
 
 
 def law_error(problem: ContactProblem | LocalProblem, v: np.ndarray, lam: np.ndarray) -> float:

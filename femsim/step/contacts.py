@@ -11,6 +11,7 @@ Each call takes what the one before it found::
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -194,12 +195,12 @@ class ContactRows:
         """Where the parts are."""
         return self.families[0].found.placed
 
-    def problem(self, system: System, dt: float, enough: float = 0.0) -> ContactProblem:
-        """Contact problem of a step (s) with the assembled system; ``enough`` is that of the problem."""
+    def problem(self, system: System, dt: float, enough: float = 0.0, aim: float = math.inf) -> ContactProblem:
+        """Contact problem of a step (s) with the assembled system; ``enough`` and ``aim`` are those of the problem."""
         return ContactProblem(
             system.A, system.b, self.J, self.phi, self.friction, dt, system.groups, system.b_prescribed, system.joint_rows(),
             system.turns(), system.points(), None if self.softness is None else np.outer(self.softness / dt, (1.0, 0.0, 0.0)),
-            enough=enough,
+            enough=enough, aim=aim,
         )  # fmt: skip
 
 
