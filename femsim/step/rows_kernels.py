@@ -11,6 +11,9 @@ from contact.compiled import njit
 
 Triple = tuple[float, float, float]
 
+#: Cosine of the angle from which on a normal points aside, as that of the next face of a box seen from a point just beside it.
+_ASIDE = 1e-2
+
 
 class Given(NamedTuple):
     """What a step gives to the rows of its contacts.
@@ -144,13 +147,15 @@ def length(a: Triple) -> float:
 
 @njit(cache=True, inner=True, _nrt=False)
 def turn_frame(frame: np.ndarray, m: int, normal: Triple) -> bool:
-    """Turn frame m of (nc, 3, 3) on the shortest way so that its first row is this normal; False where that is half a turn away.
+    """Turn frame m of (nc, 3, 3) on the shortest way so that its first row is this normal; False where it points to the other side.
+
+    So does the normal of the next face of a box, at right angles: rounding would decide there.
 
     With the axis a, first row x normal, a vector x becomes x + a x x + a x (a x x) / (1 + cos).
     """
     own = (frame[m, 0, 0], frame[m, 0, 1], frame[m, 0, 2])
     cosine = own[0] * normal[0] + own[1] * normal[1] + own[2] * normal[2]
-    if not cosine > 0.0:
+    if not cosine > _ASIDE:
         return False
     axis = (moment_entry(0, own, normal), moment_entry(1, own, normal), moment_entry(2, own, normal))
     for r in range(3):
