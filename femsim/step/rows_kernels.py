@@ -11,7 +11,7 @@ from contact.compiled import njit
 
 Triple = tuple[float, float, float]
 
-#: Cosine of the angle from which on a normal points aside, as that of the next face of a box seen from a point just beside it.
+#: Cosine of the angle from which on a normal points aside, as that of the next face of a box seen from just beside it.
 _ASIDE = 1e-2
 
 
