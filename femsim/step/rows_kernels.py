@@ -147,9 +147,9 @@ def length(a: Triple) -> float:
 
 @njit(cache=True, inner=True, _nrt=False)
 def turn_frame(frame: np.ndarray, m: int, normal: Triple) -> bool:
-    """Turn frame m of (nc, 3, 3) on the shortest way so that its first row is this normal; False where it points to the other side.
+    """Turn frame m of (nc, 3, 3) on the shortest way so that its first row is this normal; False where it points aside.
 
-    So does the normal of the next face of a box, at right angles: rounding would decide there.
+    Aside is the other side and the next face of a box, at right angles, where rounding would decide.
 
     With the axis a, first row x normal, a vector x becomes x + a x x + a x (a x x) / (1 + cos).
     """
