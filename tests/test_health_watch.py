@@ -105,6 +105,15 @@ def test_what_undoes_penetration_is_put_in() -> None:
     assert watched.reason("energy").value == pytest.approx(0.2 / 0.5)
 
 
+def test_what_undoes_penetration_went_in_also_where_a_drive_takes_it_out() -> None:
+    """A hand that starts inside the floor: contact puts in 1 J, its damper takes 1 J; 5 mJ are little beside it."""
+    watched = Watched()
+    watched.tell(Vitals(inverted=(0, 0), pushed=1.0), kinetic_energy=0.005, work=-1.0)
+    assert watched.watch.findings.verdict == "good"
+    watched.tell(kinetic_energy=0.05, work=-1.0)
+    assert watched.reason("energy").value == pytest.approx(0.05, rel=1e-2)
+
+
 def test_elements_that_recover_start_again() -> None:
     watched = Watched(inverted=(3.0, 5.0))
     for inverted in (1, 1, 1, 0, 1, 1, 1, 0):

@@ -148,10 +148,10 @@ class HealthWatch:
         held = report.kinetic_energy + report.elastic_energy
         e["pushed"] += report.vitals.pushed
         work = report.work + e["pushed"]
-        # joints take their part after it was put in
-        given = work + report.joint_loss
+        # joints take their part after it was put in; what pushes out of an overlap went in also where a drive took it out again
+        given = report.work + report.joint_loss
         gain, e["work"] = given - e["work"], given
-        e["in"] += max(gain, 0.0)
+        e["in"] += max(gain, 0.0) + max(report.vitals.pushed, 0.0)
         e["passed"] = max(e["passed"], held, e["in"], abs(report.friction_loss))
         e["friction"], e["viscous"], e["joint"] = report.friction_loss, report.viscous_loss, report.joint_loss
         # what is known to be lost must not hide what comes from nowhere
