@@ -201,13 +201,9 @@ def edge_edges(
                 or not is_ridge(points, edges, f, edge_normal, plus(c, times(t, v)), normal)
             ):
                 continue
-            if (
-                distance < 0.0
-                and not (side0.strand or side1.strand)
-                and (
-                    passes_by(points, edges, e, edge_normal, f, -distance)
-                    or passes_by(points, edges, f, edge_normal, e, -distance)
-                )
+            if distance < 0.0 and (
+                (not side0.strand and passes_by(points, edges, e, edge_normal, f, -distance))
+                or (not side1.strand and passes_by(points, edges, f, edge_normal, e, -distance))
             ):
                 continue
             if count < out.kind.shape[0]:

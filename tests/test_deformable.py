@@ -291,6 +291,23 @@ def test_edges_up_from_a_corner_on_a_face_do_not_cross_its_border(sunk: float, t
     assert len(found) >= 2
 
 
+@pytest.mark.parametrize(
+    "ends",
+    [
+        [(-0.00182, 0.00046, 0.0155), (0.01396, 0.0006, 0.01828)],
+        [(0.00177, 0.01731, 0.01491), (0.00208, 0.00009, 0.01943)],
+        [(0.02802, -0.00372, 0.02033), (0.00313, -0.00329, 0.0155)],
+    ],
+)
+def test_a_link_that_leans_on_a_cube_does_not_cross_the_edges_far_beside_it(ends: list[tuple[float, float, float]]) -> None:
+    """It touches the top of a cube at its end or side, and runs out over an edge; it is 12 to 15 mm inside of other edges."""
+    body, points = surface(fs.box_tets((0.03, 0.03, 0.03), 1), depth=0.015)
+    link = np.array(ends)
+    both = np.concatenate([link, points])
+    found = DeformableDetector([strand(link, 5e-4), body], BOTH, both).detect(both, 1e-3)
+    assert len(found) and found.gap.min() > -5e-5
+
+
 def test_a_mat_is_in_contact_with_itself_only_where_it_is_folded() -> None:
     """Flat: nothing. Folded over with a gap of 3 mm: vertices of one layer against the other, with that gap."""
     mesh = fs.box_tets((0.2, 0.03, 0.004), (20, 3, 1))

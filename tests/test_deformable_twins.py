@@ -82,7 +82,7 @@ def plain_crossings(bodies: tuple[Body, Body], points: np.ndarray, firsts: tuple
                 arms = points[beyond] - foot
                 below = (arms @ outward <= kernels.SLACK * np.linalg.norm(arms, axis=1)).all()
                 ridges &= bool(below and outward @ edge_normal >= kernels.EDGE_FACING and -distance <= bodies[k].depth[0])
-        if distance < 0 and all(solid):
+        if distance < 0:  # a strand has no faces to pass by
             for (p, q, edge_normal, beyond, _), ends in ((one, (c, d)), (other, (a, b))):
                 for corner in beyond:
                     face = np.cross(points[q] - points[p], points[corner] - points[p])
