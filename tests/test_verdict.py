@@ -103,6 +103,24 @@ def test_a_driven_body_in_a_wall_is_wrong_although_no_force_acts() -> None:
     assert run.steps["deepest_part_a"][0] == -1
 
 
+@pytest.mark.parametrize(
+    ("friction", "stiffness", "verdict"), [(1.5, None, "wrong"), (1.5, (300.0, 1.0), "good"), (0.3, None, "good")]
+)
+def test_what_friction_locks_is_named(friction: float, stiffness: tuple[float, float] | None, verdict: str) -> None:
+    """A ball is pressed down by what comes from beside it: with so much friction no force ends that; forces grow to 1e12 N."""
+    scene = fs.Scene("jam", dt=0.01, duration=0.12, default_friction=friction)
+    scene.add_floor()
+    scene.add_rigid("ball", fs.Sphere(0.0192), density=7800.0, position=(0.035, 0, 0.0192))
+    scene.add_rigid("tool", fs.Sphere(0.012), mass=0.2, position=(0.0, 0.006, 0.027))
+    scene.drive("tool", fs.Motion([0.0, 0.12], [(0, 0, 0), (0.012, 0, 0)]), **({"stiffness": stiffness} if stiffness else {}))
+    run = fs.simulate(scene, solver="exact", max_iterations=200)
+    assert run.verdict == verdict
+    if verdict == "wrong":
+        reason = only_reason(run, "jammed")
+        assert run.info["health"]["reasons"][0] == reason and {"ball", "tool"} <= set(reason["bodies"])
+        assert "press on each other with" in reason["text"] and "drive with a stiffness" in reason["advice"]
+
+
 def test_and_good_where_it_stops_before() -> None:
     assert fs.simulate(impossible.driven_through_wall(-0.0001)).verdict == "good"
 

@@ -15,6 +15,8 @@ from femsim.step.report import StepReport
 from femsim.step.stepper import Stepper
 from femsim.step.vitals import Depth, Vitals
 
+#: Contact forces that are so many times as large as what carries all bodies, and stops them within a step, have run away.
+_JAM = 1e6
 #: Part of its iterations above which a solver is near its limit.
 _NEAR_LIMIT = 0.8
 #: Steps between two looks at how far bodies have gone.
@@ -83,6 +85,7 @@ class HealthWatch:
         """Take in a step."""
         when = When(report.step, report.time)
         self._feasibility(report, when)
+        self._jams(report, when)
         self._look_at_energy(report, when)
         self._depths(report.vitals, when)
         self._between_nodes(report.vitals.between, when)
@@ -141,6 +144,24 @@ class HealthWatch:
             f"the contacts between {', '.join(' and '.join(pair) for pair in pairs) or 'bodies'} cannot hold: what they press "
             "on is closed in by parts that are driven, held or fixed and do not give way",
             f"Nothing after this is right. Shorten the motion, {self._gently(names)} or by a force, or make room.",
+        )  # fmt: skip
+
+    def _jams(self, report: StepReport, when: When) -> None:
+        """Judge forces that grow in a step without an answer, as where friction locks what a motion goes on to press."""
+        contacts, stepper = report.contacts, self._stepper
+        if report.solution.converged or not len(contacts.force):
+            return
+        sizes = np.sqrt((contacts.force**2).sum(axis=1))
+        mass, fastest = sum(body.mass for body in stepper.system.bodies), float(np.abs(stepper.state.v).max())
+        usual = mass * (float(np.linalg.norm(stepper.settings.gravity)) + fastest / stepper.settings.dt)
+        names = sorted({self._names[k] for k in contacts.part[sizes > _JAM * usual].ravel()})
+        if not names:
+            return
+        self.findings.judge(
+            "jammed", names, float(sizes.max()), (0.0, 0.0), when,
+            f"{', '.join(names[:-1])} and {names[-1]} press on each other with {sizes.max():.2g} N in a step without an answer: "
+            "friction locks what a motion goes on to press, for which there may be no forces",
+            f"Nothing after this is right. Shorten the motion, {self._gently(names)} or by a force, or lower the friction.",
         )  # fmt: skip
 
     def _look_at_energy(self, report: StepReport, when: When) -> None:

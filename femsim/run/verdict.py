@@ -14,7 +14,7 @@ Verdict = Literal["good", "doubtful", "wrong"]
 VERDICTS: tuple[Verdict, ...] = ("good", "doubtful", "wrong")
 #: What tells most about the cause comes first.
 _FIRST = (
-    "failed", "infeasible", "led_overlap", "left_stop", "energy_stop", "collapsed", "inverted", "energy", "penetration",
+    "failed", "infeasible", "jammed", "led_overlap", "left_stop", "energy_stop", "collapsed", "inverted", "energy", "penetration",
     "between_nodes",
 )  # fmt: skip
 
@@ -39,7 +39,8 @@ class Reason:
     verdict : {"doubtful", "wrong"}
         What it makes of the run.
     kind : str
-        The bound, a field of :class:`femsim.scene.health_bounds.HealthBounds`, or "infeasible", "failed", "collapsed".
+        The bound, a field of :class:`femsim.scene.health_bounds.HealthBounds`, or "infeasible", "jammed", "failed",
+        "collapsed".
     bodies : list of str
         Names of the parts, bodies or actuators that it is about.
     value, bound : float

@@ -479,8 +479,7 @@ def _attempt(
 ) -> _Iterate:
     """Solve the contact problem of the linearisation about a place, None for the start; bodies and couplings take its forces.
 
-    Where the problem cannot be solved, again with an A that is surely positive
-    definite, if that is another one.
+    Where the problem cannot be solved, again with an A that is surely positive definite, if that is another one.
     """
     problem = rows.problem(system, settings.dt, *demand)
     solution: Solution | None = None
