@@ -11,7 +11,9 @@ import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any
-from xml.etree.ElementTree import XML, Element, ParseError
+from xml.etree.ElementTree import XML, Element, ParseError, TreeBuilder
+from xml.parsers.expat import ExpatError, ParserCreate
+from xml.parsers.expat.errors import XML_ERROR_UNBOUND_PREFIX, codes
 
 import numpy as np
 
@@ -54,6 +56,8 @@ def read_toml(path: Path, *, parse_float: Callable[[str], Any] = float) -> dict[
 def read_xml(path: Path) -> Element:
     """Read an XML file that declares no document type, so that it has no entities, of its own or of other files.
 
+    As other readers do, it takes empty lines before the declaration, and names with prefixes that nothing declares, as they are.
+
     Raises
     ------
     OSError, Refused
@@ -62,9 +66,10 @@ def read_xml(path: Path) -> Element:
     text = read_text(path, XML_BYTES)
     if "<!DOCTYPE" in text or "<!ENTITY" in text:
         raise Refused("it declares a document type or entities, which are not read")
+    text = text.lstrip("\ufeff \t\r\n")
     try:
-        root = XML(text)
-    except (ParseError, ValueError) as error:
+        root = _parse(text)
+    except (ParseError, ValueError, ExpatError) as error:
         raise Refused(f"it is no XML: {error}") from None
     level, depth = [root], 1
     while level:
@@ -72,6 +77,22 @@ def read_xml(path: Path) -> Element:
             raise Refused(f"it is nested more deeply than {DEEPEST} levels")
         level, depth = [child for element in level for child in element], depth + 1
     return root
+
+
+def _parse(text: str) -> Element:
+    """Parse XML; where a prefix has no namespace, without any."""
+    try:
+        return XML(text)
+    except ParseError as error:
+        if error.code != codes[XML_ERROR_UNBOUND_PREFIX]:
+            raise
+    builder, parser = TreeBuilder(), ParserCreate()
+    parser.StartElementHandler = lambda tag, given: builder.start(
+        tag, {key: value for key, value in given.items() if not key.startswith("xmlns")}
+    )
+    parser.EndElementHandler, parser.CharacterDataHandler = builder.end, builder.data
+    parser.Parse(text, True)
+    return builder.close()
 
 
 def read_json(path: Path) -> Any:

@@ -300,7 +300,10 @@ def test_a_base_is_free_by_its_class(body: str, own: str, tmp_path: Path) -> Non
     [
         ("<mujoco><include file='a.xml'/></mujoco>", "<include> is not read; save the model as one plain file"),
         ("<mujoco><worldbody/></mujoco>", "holds 0 bodies; a robot is one tree"),
-        ("<mujoco><worldbody><frame/></worldbody></mujoco>", "holds <frame>, which is not read"),
+        ("<mujoco><worldbody><replicate/></worldbody></mujoco>", "holds <replicate>, which is not read; save the model as one"),
+        (one_body("<frame ps='1 0 0'/>"), "has 'ps' in <frame>, which is unknown; did you mean 'pos'"),
+        (one_body("<frame pos='1 0'/>"), "has pos '1 0' in <frame>; allowed are 3 finite numbers"),
+        (one_body("<frame><composite/></frame>"), "body 'a' holds <composite>"),
         (one_body("<composite/>"), "body 'a' holds <composite>"),
         (one_body("<geom type='ellipsoid' size='1 1 1'/>"), "geom 1 of body 'a' is a ellipsoid; allowed are"),
         (one_body("<geom size='x'/>"), "has size 'x' in <geom>; allowed is a finite number"),
@@ -362,6 +365,95 @@ def test_wrong_files_are_a_sentence(text: str, said: str, tmp_path: Path) -> Non
     with pytest.raises(fs.InputError, match=said) as caught:
         fs.load_robot(written(tmp_path, text))
     assert "robot.xml" in str(caught.value)
+
+
+FRAMES = """<mujoco><default><default class="big"><geom size="0.2"/><joint damping="2"/></default>
+<default class="small"><geom size="0.07" mass="3"/></default></default><worldbody>
+<frame pos="0 0 1" euler="10 20 30"><frame pos="0.1 0 0" euler="0 0 40" childclass="big">
+<body name="a" pos="0.3 0 0" euler="5 0 0">
+ <joint name="first" pos="0.01 0.02 0" axis="1 2 3"/><geom/>
+ <frame pos="0.2 0.1 0" xyaxes="0 1 0 -1 0 0" childclass="small"><geom pos="0.1 0 0"/>
+  <geom class="big" type="capsule" size="0.05" fromto="0 0 0 0.1 0.2 0.3"/>
+  <body name="b" pos="0 0.3 0"><frame euler="0 90 0" pos="0 0 0.1"><joint name="second" pos="0.05 0 0" axis="0 1 1"/></frame>
+   <joint name="third" type="slide" axis="1 0 0"/><frame pos="0.05 0 0" euler="30 0 0">
+    <inertial pos="0.1 0 0" mass="2" fullinertia="0.1 0.2 0.25 0.01 0.02 0.03"/></frame>
+   <frame pos="1 0 0"><body name="c" zaxis="1 1 0"><joint name="last"/><geom type="box" size="0.1 0.2 0.3"/></body></frame>
+  </body></frame></body></frame></frame></worldbody></mujoco>"""
+
+
+def write_ell(folder: Path) -> None:
+    """An L, 3 m wide and high and 1 m thick, and the same without one of its triangles."""
+    import meshio
+
+    outline = [(0, 0), (3, 0), (3, 1), (1, 1), (1, 3), (0, 3)]
+    points = np.array([(*corner, z) for z in (0.0, 1.0) for corner in outline])
+    cap = [(0, k, k + 1) for k in range(1, 5)]
+    sides = [one for k in range(6) for one in ((k, (k + 1) % 6, (k + 1) % 6 + 6), (k, (k + 1) % 6 + 6, k + 6))]
+    triangles = np.array([(a, c, b) for a, b, c in cap] + [(a + 6, b + 6, c + 6) for a, b, c in cap] + sides)
+    meshio.write(folder / "ell.stl", meshio.Mesh(points, [("triangle", triangles)]), binary=True)
+    meshio.write(folder / "open.stl", meshio.Mesh(points, [("triangle", triangles[1:])]), binary=True)
+
+
+DRAWN = 'contype="0" conaffinity="0"'
+MESHES = f"""<mujoco><asset><mesh name="usual" file="ell.stl"/><mesh name="shell" file="ell.stl" inertia="shell"/>
+<mesh name="exact" file="open.stl" inertia="exact" scale="1 -0.5 1"/><mesh name="convex" file="ell.stl" inertia="convex"/>
+<mesh file="open.stl"/></asset><worldbody><body name="w"><geom type="mesh" mesh="usual"/><body name="x"><joint name="i"/>
+ <geom type="mesh" mesh="exact" euler="10 20 30" pos="1 2 3"/><geom type="mesh" mesh="convex" {DRAWN} mass="3"/>
+ <body name="y"><joint name="j" axis="1 0 0"/><geom type="mesh" mesh="shell" density="1"/>
+  <body name="z"><joint name="k" axis="1 0 0" pos="1 0 0"/><geom type="mesh" mesh="open" density="1" {DRAWN}/></body>
+</body></body></body></worldbody></mujoco>"""
+
+
+@pytest.mark.parametrize("text", [FRAMES, MESHES], ids=["frames", "meshes"])
+def test_frames_and_masses_of_meshes_are_those_of_mujoco(text: str, tmp_path: Path) -> None:
+    """Files that MuJoCo saves keep their frames. Meshes of the usual kind weigh more than they enclose; MuJoCo keeps them in
+    single precision."""
+    mujoco = pytest.importorskip("mujoco")
+    write_ell(tmp_path)
+    model = mujoco.MjModel.from_xml_path(str(written(tmp_path, text)))
+    data, robot = mujoco.MjData(model), fs.load_robot(tmp_path / "robot.xml")
+    np.testing.assert_allclose(
+        [link.mass for link in robot.links if link.mass > 0.0], [m for m in model.body_mass if m > 0.0], rtol=1e-7
+    )
+    scene = fs.Scene("frames")
+    scene.add_robot(robot, name="arm", self_contact=False)
+    body = scene.bodies[0]
+    rng = np.random.default_rng(1)
+    for _ in range(3):
+        q = body.initial_q().copy()
+        for k in range(model.njnt):
+            q[body.joint(model.joint(k).name).coordinate] = data.qpos[k] = rng.uniform(-1.0, 1.0)  # type: ignore[attr-defined]
+        mujoco.mj_forward(model, data)
+        M, theirs = body.mass_matrix(q)[6:, 6:], np.zeros((model.nv, model.nv))  # type: ignore[attr-defined]
+        mujoco.mj_fullM(model, data, theirs)
+        np.testing.assert_allclose(M, theirs, rtol=0.0, atol=1e-7 * np.abs(theirs).max())
+
+
+def test_masses_of_meshes_by_hand(tmp_path: Path) -> None:
+    """The L encloses 5 m^3, its hull 7 of them; its surface is 22 m^2. What is drawn only needs no closed surface."""
+    write_ell(tmp_path)
+    robot = fs.load_robot(written(tmp_path, MESHES.replace('"usual" file="ell.stl"', '"usual" file="ell.stl" inertia="exact"')))
+    masses = {link.name: link.mass for link in robot.links}
+    assert masses["w"] == pytest.approx(5000.0) and masses["y"] == pytest.approx(22.0)
+    z = next(link for link in robot.links if link.name == "z")
+    assert len(z.shapes) == 0 and not any("'z'" in note for note in robot.notes)
+    hull = MESHES.replace('mesh="usual"', 'mesh="convex"')
+    assert fs.load_robot(written(tmp_path, hull)).links[0].mass == pytest.approx(7000.0)
+    turned = MESHES.replace('file="ell.stl"/>', 'file="ell.stl" inertia="outer"/>', 1)
+    with pytest.raises(
+        fs.InputError, match="mesh 'usual' has inertia 'outer' in <mesh>; allowed are convex, exact, legacy, shell"
+    ):
+        fs.load_robot(written(tmp_path, turned))
+
+
+def test_a_drawn_mesh_that_is_missing_is_noted_where_it_weighs_nothing(tmp_path: Path) -> None:
+    inner = f'{INERTIA}<geom size="0.1"/><geom type="mesh" mesh="m" contype="0" conaffinity="0"/>'
+    text = one_body(inner, '<asset><mesh name="m" file="no.stl"/></asset>')
+    robot = fs.load_robot(written(tmp_path, text))
+    assert "geom 2 of body 'a', which is drawn only, is left out: mesh 'm' has the file" in "\n".join(robot.notes)
+    assert len(robot.links[0].shapes) == 1 and not robot.links[0].visuals
+    with pytest.raises(fs.InputError, match="which is not there"):
+        fs.load_robot(written(tmp_path, text.replace(INERTIA, "")))
 
 
 REFS = f"""<mujoco><compiler settotalmass="5"/><worldbody>

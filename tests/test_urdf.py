@@ -124,6 +124,41 @@ def test_what_is_wrong_is_said_with_file_and_element(change: Callable[[str], str
     assert str(tmp_path / "crane.urdf") in str(error.value)
 
 
+def test_what_is_drawn_only_may_be_missing_or_have_no_size(tmp_path: Path) -> None:
+    """Labs bring files without their meshes, and frames are marked by boxes of no size; such a file was refused."""
+    drawn = '<visual><geometry><mesh filename="package://yard/jib.stl"/></geometry></visual>'
+    none = '<visual><geometry><box size="0 0.0 0"/></geometry></visual>'
+    text = changed('<link name="jib">', f'<link name="jib">{drawn}{none}')(CRANE)
+    robot = fs.load_robot(written(tmp_path, text))
+    assert [note.partition(": ")[2] for note in robot.notes if "visual" in note] == [
+        "a visual mesh of link 'jib' is left out: 'package://yard/jib.stl' is not found; give load_robot(..., packages={...}) "
+        "its folder, or correct its name",
+        "a visual <box> of link 'jib', which has no size, is left out",
+    ]
+    jib = next(link for link in robot.links if link.name == "jib")
+    assert not jib.visuals and len(jib.shapes) == 2
+    with pytest.raises(fs.InputError, match="link 'jib' has a <box> with wrong sizes"):
+        fs.load_robot(written(tmp_path, changed('size="0.04 0.04 0.4"', 'size="0 0 0"')(CRANE)))
+
+
+def test_xml_is_read_as_other_readers_do(tmp_path: Path) -> None:
+    """Empty lines before the declaration, a mark of the encoding, and prefixes of another program that nothing declares."""
+    text = changed("<dynamics ", '<dynamics drake:slip="1" ')(CRANE).replace(
+        "</robot>", "<drake:group><drake:one/></drake:group></robot>"
+    )
+    declared = changed("<robot ", f'<robot xmlns:xacro="{XACRO}" ')(text)
+    plain = fs.load_robot(written(tmp_path, CRANE))
+    for one in (f"\n \n{CRANE}", f"\ufeff{CRANE}", text, declared):
+        robot = fs.load_robot(written(tmp_path, one))
+        assert [link.name for link in robot.links] == [link.name for link in plain.links] and robot.mass == plain.mass
+    assert {"crane.urdf: <drake:group> of the robot is not read", "crane.urdf: 'drake:slip' in <dynamics> is not read"} <= set(
+        robot.notes
+    )
+    for wrong, words in (("<drake:group>", "no XML"), ("<xacro:macro/>", "turn it into URDF first")):
+        with pytest.raises(fs.InputError, match=words):
+            fs.load_robot(written(tmp_path, CRANE.replace("</robot>", f"{wrong}</robot>")))
+
+
 def test_limits_of_a_continuous_joint_are_left_out_with_a_note(tmp_path: Path) -> None:
     """As other readers leave them out; its speed stays."""
     head, slew = CRANE.split('<joint name="slew"')

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from itertools import combinations
@@ -15,13 +15,14 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from contact import Box, Capsule, ContactError, Cylinder, Shape, Sphere
-from femsim.base.errors import did_you_mean
+from femsim.base.errors import InputError, did_you_mean
 from femsim.base.files import is_file
+from femsim.model.mjcf_meshes import KINDS, Moments, mass_of_mesh
 from femsim.model.mjcf_words import ATTRIBUTES, DEFAULTS, EQUALITIES, FLAGS
 from femsim.model.robot_files import MISSPELT, MOST, ElementReader
 from femsim.model.robots import JointKind, Robot, RobotJoint, RobotLink
 from femsim.model.solids import Piece, mass_properties
-from meshes import MeshError, load_surface, make_trimesh
+from meshes import MeshError, TriMesh, load_surface, make_trimesh
 
 #: Sections that say nothing about a robot, those that would change it and cannot be read, and elements of bodies of both kinds.
 _PASSED = {"option", "size", "visual", "statistic", "asset", "default", "compiler", "custom", "keyframe", "worldbody"}
@@ -33,6 +34,16 @@ _SHAPES = ("box", "sphere", "capsule", "cylinder", "mesh")
 _TURNS = ("quat", "axisangle", "xyaxes", "zaxis", "euler")
 #: kg/m^3, of geoms without mass.
 _DENSITY = "1000"
+
+
+@dataclass(frozen=True)
+class _Held:
+    """What a body or the world holds: the element, the pose of the <frame> around it in that body, and its class by default."""
+
+    element: Element
+    place: np.ndarray
+    turn: Rotation
+    inherited: str
 
 
 @dataclass(frozen=True)
@@ -48,9 +59,9 @@ def read_mjcf(path: Path, root: Element) -> Robot:
 
     Read are the tree of bodies in <worldbody>, inertia (given, or that of the geoms, times what settotalmass asks for), joints
     hinge, slide, ball and free with range, ref, damping, frictionloss and armature, geoms box, sphere, capsule, cylinder and
-    mesh, defaults with classes, angles in degrees or radians, all ways to write a turn, <equality><joint> as mimic; who has
-    contact with whom by contype, conaffinity, <contact><exclude> and <pair>. Noted and left out are actuators, sensors, tendons,
-    springs, other equalities, and what stands still in the world. Refused is what would make another robot: includes, frames,
+    mesh, frames, defaults with classes, angles in degrees or radians, all ways to write a turn, <equality><joint> as mimic; who
+    has contact with whom by contype, conaffinity, <contact><exclude> and <pair>. Noted and left out are actuators, sensors,
+    tendons, springs, other equalities, and what stands still in the world. Refused is what would make another robot: includes,
     composites, several trees, other geoms that count.
 
     Raises
@@ -94,6 +105,9 @@ class _Reader(ElementReader):
                 raise self.wrong("<default>", f"has class {element.get('class')!r}; the outer one is 'main'; put it within.")
             self._default(element, "main", self.defaults["main"])
         self.meshes = self._meshes()
+        self.surfaces: dict[Element, TriMesh] = {}
+        #: how meshes have mass that do not say it
+        self.mesh_inertia = "exact" if compiler.get("exactmeshinertia") == "true" else "legacy"
         self.links: list[RobotLink] = []
         self.joints: list[RobotJoint] = []
         #: position of each joint with a ref where the file draws it, rad or m
@@ -165,24 +179,28 @@ class _Reader(ElementReader):
                 raise self.wrong(
                     f"<{child.tag}>", "is not read; save the model as one plain file by MuJoCo (mj_saveLastXML), or take it out."
                 )
-        bodies = [element for world in self.root.findall("worldbody") for element in world if element.tag == "body"]
-        others = {e.tag for world in self.root.findall("worldbody") for e in world} - {"body"} - _BODY_PASSED
+        held = [one for world in self.root.findall("worldbody") for one in self._content("<worldbody>", world, "main")]
+        bodies = [one for one in held if one.element.tag == "body"]
+        others = {one.element.tag for one in held} - {"body"} - _BODY_PASSED
         if others - {"geom"}:
-            raise self.wrong("<worldbody>", f"holds <{min(others - {'geom'})}>, which is not read; it may hold bodies and geoms.")
+            tag = min(others - {"geom"})
+            raise self.wrong("<worldbody>", f"holds <{tag}>, which is not read; save the model as one plain file by MuJoCo.")
         if others:
             self.note("geoms of the world are left out; add obstacles to the scene")
-        for world in self.root.findall("worldbody"):
-            self.body_of |= {geom.get("name", ""): "world" for geom in world.findall("geom")}
+        self.body_of |= {one.element.get("name", ""): "world" for one in held if one.element.tag == "geom"}
         if len(bodies) != 1:
-            raise self.wrong("<worldbody>", f"holds {len(bodies)} bodies; a robot is one tree, so leave one in it.")
+            raise self.wrong(
+                "<worldbody>",
+                f"holds {len(bodies)} bodies; a robot is one tree, so leave one in it, or put those of one robot into a body.",
+            )
         (top,) = bodies
         name = self.root.get("model", "").strip() or self.path.stem
-        inherited = top.get("childclass", "main")
-        joints = [self._whole("a joint of the base", j, inherited) for j in top if j.tag in ("joint", "freejoint")]
+        inherited = top.element.get("childclass", top.inherited)
+        joints = [one.element for one in self._joints_of("the base", list(self._content("the base", top.element, inherited)))]
         kinds = ["free" if joint.tag == "freejoint" else joint.get("type", "hinge") for joint in joints]
         if kinds and kinds != ["free"]:
             self.links.append(RobotLink("world"))
-            self._body(top, _Place("world", np.zeros(3)), "main")
+            self._body(top, _Place("world", np.zeros(3)))
         else:
             if kinds:
                 self.note("its base has a free joint; say base='free' in add_robot")
@@ -190,7 +208,7 @@ class _Reader(ElementReader):
                 lost = [key for key in keys if self._first("the free joint", joints[0], key) != 0.0]
                 if lost:
                     self.note(f"{' and '.join(lost)} of the free joint {'is' if len(lost) == 1 else 'are'} left out")
-            self._body(top, None, "main")
+            self._body(top, None)
         if drawn := ", ".join(f"{joint!r}: {at:.6g}" for joint, at in self.drawn.items()):
             self.note(f"joints are drawn at their ref; start there by joints={{{drawn}}} in add_robot")
         return Robot(
@@ -272,32 +290,54 @@ class _Reader(ElementReader):
             )
         return out
 
-    def _body(self, element: Element, above: _Place | None, inherited: str) -> None:
+    def _content(self, where: str, element: Element, inherited: str, outer: _Held | None = None) -> Iterator[_Held]:
+        """Yield what a body or the world holds, also within <frame>, which is a pose and a class for all in it."""
+        place, turn = (np.zeros(3), Rotation.identity()) if outer is None else (outer.place, outer.turn)
+        for child in element:
+            if child.tag != "frame":
+                yield _Held(child, place, turn, inherited)
+                continue
+            self.check_attributes(where, child, ATTRIBUTES["frame"])
+            own = self.numbers(where, child, "pos", 3, "0 0 0"), self._turn(where, child)
+            kind = child.get("childclass", inherited)
+            yield from self._content(where, child, kind, _Held(child, *_moved(place, turn, *own), kind))
+
+    def _joints_of(self, where: str, held: Sequence[_Held]) -> list[_Held]:
+        """Joints among what a body holds, with the attributes that they have by default."""
+        chosen = [one for one in held if one.element.tag in ("joint", "freejoint")]
+        return [replace(one, element=self._whole(f"a joint of {where}", one.element, one.inherited)) for one in chosen]
+
+    def _body(self, own: _Held, above: _Place | None) -> None:
         """Read a body and those in it; its links and joints go to the lists. The base has nothing above it."""
+        element = own.element
         name = element.get("name") or f"body{len(self.links) + 1}"
         where = f"body {name!r}"
         self.check_attributes(where, element, ATTRIBUTES["body"])
-        inherited = element.get("childclass", inherited)
-        for child in element:
-            if child.tag not in _BODY | _BODY_PASSED:
-                raise self.wrong(where, f"holds <{child.tag}>, which is not read; save the model as one plain file by MuJoCo.")
-        place, turn = self.numbers(where, element, "pos", 3, "0 0 0"), self._turn(where, element)
+        held = list(self._content(where, element, element.get("childclass", own.inherited)))
+        for one in held:
+            if one.element.tag not in _BODY | _BODY_PASSED:
+                tag = one.element.tag
+                raise self.wrong(where, f"holds <{tag}>, which is not read; save the model as one plain file by MuJoCo.")
+        pose = self.numbers(where, element, "pos", 3, "0 0 0"), self._turn(where, element)
+        place, around = _moved(own.place, own.turn, *pose)
+        turn = np.asarray(around.as_rotvec())
         if above is None and (place.any() or np.any(turn)):
             self.note(f"the pose of {where}, the base, is left out; say where it stands in add_robot")
         if self.number(where, element, "gravcomp", "0") != 0.0:
             self.note(f"gravcomp of {where} is left out; let motors bear its weight, by inverse_dynamics")
-        joints = [self._whole(f"a joint of {where}", j, inherited) for j in element if j.tag in ("joint", "freejoint")]
+        joints = self._joints_of(where, held)
         origin = np.zeros(3)  # of the body's frame in that of its link
         if above is not None:
             origin = self._hang(name, joints, above, place, turn)
-        mass, centre, inertia, shapes, visuals = self._matter(name, where, element, inherited)
+        mass, centre, inertia, shapes, visuals = self._matter(name, where, held)
         moved = [Piece(one.shape, np.asarray(one.position) + origin, one.rotation) for one in shapes]
-        seen = [Piece(one.shape, np.asarray(one.position) + origin, one.rotation) for one in visuals]
+        seen = [_shifted(one, origin) for one in visuals]
         self.links.append(RobotLink(name, mass, centre + origin, inertia, moved, seen))
-        for child in element.findall("body"):
-            self._body(child, _Place(name, origin), inherited)
+        for one in held:
+            if one.element.tag == "body":
+                self._body(one, _Place(name, origin))
 
-    def _hang(self, name: str, joints: list[Element], above: _Place, place: np.ndarray, turn: np.ndarray) -> np.ndarray:
+    def _hang(self, name: str, joints: list[_Held], above: _Place, place: np.ndarray, turn: np.ndarray) -> np.ndarray:
         """Add the joints of a body, one behind the other; return the origin of its frame in that of its link.
 
         The frame of a link lies where its joint turns; links without mass are between several joints of a body.
@@ -307,7 +347,8 @@ class _Reader(ElementReader):
             self.joints.append(RobotJoint(f"{name}_mount", above.link, name, "fixed", start, turn))
             return np.zeros(3)
         parent, anchor = above.link, np.zeros(3)
-        for k, joint in enumerate(joints):
+        for k, held in enumerate(joints):
+            joint = held.element
             label = joint.get("name") or (f"{name}_joint" if len(joints) == 1 else f"{name}_joint{k + 1}")
             kind = joint.get("type", "hinge")
             what = f"joint {label!r}"
@@ -315,12 +356,12 @@ class _Reader(ElementReader):
                 raise self.wrong(
                     what, f"is {'free' if joint.tag == 'freejoint' else kind!r}; allowed below the base are {', '.join(_KINDS)}."
                 )
-            at = self.numbers(what, joint, "pos", 3, "0 0 0")
+            at = held.place + held.turn.apply(self.numbers(what, joint, "pos", 3, "0 0 0"))
             child = name if k == len(joints) - 1 else f"{name}_{k + 1}"
             if child != name:
                 self.links.append(RobotLink(child))
             way, frame = (start + rotation @ at, turn) if k == 0 else (at - anchor, np.zeros(3))
-            axis, ref = self.numbers(what, joint, "axis", 3, "0 0 1"), self._ref(what, joint, kind)
+            axis, ref = held.turn.apply(self.numbers(what, joint, "axis", 3, "0 0 1")), self._ref(what, joint, kind)
             if ref:
                 # the frame at position zero; the file draws it at ref
                 back = -ref * axis / max(float(np.linalg.norm(axis)), 1.0 / MOST)
@@ -441,22 +482,20 @@ class _Reader(ElementReader):
         return int(value) & 0xFFFFFFFF
 
     def _matter(
-        self, name: str, where: str, element: Element, inherited: str
-    ) -> tuple[float, np.ndarray, np.ndarray, list[Piece], list[Piece]]:
+        self, name: str, where: str, held: Sequence[_Held]
+    ) -> tuple[float, np.ndarray, np.ndarray, list[Piece], list[Piece | TriMesh]]:
         """Mass, centre, inertia, shapes and drawn shapes of a body, in its frame."""
         shapes: list[Piece] = []
-        visuals: list[Piece] = []
-        parts: list[tuple[Piece, float]] = []
-        inertial = element.find("inertial")
+        visuals: list[Piece | TriMesh] = []
+        parts: list[Moments] = []
+        inertial = next((one for one in held if one.element.tag == "inertial"), None)
         given = inertial is not None and self.from_geoms != "true"
-        for k, one in enumerate(element.findall("geom"), 1):
-            geom = self._whole(f"a geom of {where}", one, inherited)
+        geoms = [one for one in held if one.element.tag == "geom"]
+        for k, one in enumerate(geoms, 1):
+            geom = self._whole(f"a geom of {where}", one.element, one.inherited)
             what = f"geom {geom.get('name') or k} of {where}"
             if geom.get("name"):
                 self.body_of[geom.get("name", "")] = name
-            shell = self.meshes[geom.get("mesh", "")].get("inertia") if geom.get("mesh") in self.meshes else ""
-            if not given and (geom.get("shellinertia") == "true" or shell == "shell"):
-                self.note(f"{what} counts as solid, not as a shell; give the body an <inertial>")
             masks = self._mask(what, geom, "contype"), self._mask(what, geom, "conaffinity")
             has_contact = any(masks)
             kind = geom.get("type", "sphere")
@@ -467,27 +506,55 @@ class _Reader(ElementReader):
                     self.note(f"{what} is left out, a {kind}")
                     continue
                 raise self.wrong(what, f"is a {kind}; allowed are {', '.join(_SHAPES)}.")
-            piece = self._piece(what, geom, kind)
-            (shapes if has_contact else visuals).append(piece)
             if has_contact:
                 self.masks.append((name, *masks))
+            form = self._form(what, geom, kind, has_contact, given)
+            if form is None:
+                continue
+            shape, *pose = form
+            place, turn = _moved(one.place, one.turn, *pose)
+            if isinstance(shape, TriMesh):
+                points = turn.apply(shape.points) + place
+                visuals.append(make_trimesh(points, shape.triangles, name=shape.name, source=shape.source))
+            else:
+                (shapes if has_contact else visuals).append(Piece(shape, place, np.asarray(turn.as_rotvec())))
             if not given:
-                parts.append((piece, self._mass(what, geom, piece)))
+                mass, centre, inertia = self._moments(what, geom, shape)
+                R = turn.as_matrix()
+                parts.append((mass, place + R @ centre, R @ inertia @ R.T))
         if given and inertial is not None:
             return *self._inertial(where, inertial), shapes, visuals
         if self.from_geoms == "false" and inertial is None:
             parts = []
         return *_summed(parts), shapes, visuals
 
-    def _mass(self, what: str, geom: Element, piece: Piece) -> float:
+    def _moments(self, what: str, geom: Element, shape: Shape | TriMesh) -> Moments:
+        """Mass, centre of mass and inertia about it of a geom, in the frame of its shape."""
+        shell = geom.get("shellinertia") == "true"
+        if geom.get("type") == "mesh":
+            asset = self._asset(what, geom.get("mesh", ""))
+            way = self._word(f"mesh {geom.get('mesh')!r}", asset, "inertia", "shell" if shell else self.mesh_inertia, KINDS)
+            unit, centre, inertia = mass_of_mesh(self._surface(asset), way)
+            if not unit > 0.0:
+                raise self.wrong(what, "has a mesh that encloses nothing, or is inside out; give the body an <inertial>.")
+        else:
+            if shell:
+                self.note(f"{what} counts as solid, not as a shell; give the body an <inertial>")
+            unit, centre, inertia = mass_properties(cast(Shape, shape))
+        mass = self._mass(what, geom, unit)
+        return mass, centre, inertia * (mass / unit)
+
+    def _mass(self, what: str, geom: Element, unit: float) -> float:
+        """Mass of a geom, kg, of one with a given mass at density 1."""
         if geom.get("mass") is not None:
             return self.number(what, geom, "mass")
         density = self.number(what, geom, "density", _DENSITY)
         if density < 0.0:
             raise self.wrong(what, f"has the density {density:g} kg/m^3; allowed are numbers from 0.")
-        return density * mass_properties(piece.shape)[0]
+        return density * unit
 
-    def _inertial(self, where: str, element: Element) -> tuple[float, np.ndarray, np.ndarray]:
+    def _inertial(self, where: str, held: _Held) -> Moments:
+        element = held.element
         self.check_attributes(where, element, ATTRIBUTES["inertial"])
         mass, centre = self.number(where, element, "mass"), self.numbers(where, element, "pos", 3)
         if element.get("fullinertia"):
@@ -495,15 +562,30 @@ class _Reader(ElementReader):
             own = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
         else:
             own = np.diag(self.numbers(where, element, "diaginertia", 3))
-        turn = Rotation.from_rotvec(self._turn(where, element)).as_matrix()
+        centre, around = _moved(held.place, held.turn, centre, self._turn(where, element))
+        turn = around.as_matrix()
         inertia = turn @ own @ turn.T
         return mass, centre, 0.5 * (inertia + inertia.T)
 
-    def _piece(self, what: str, geom: Element, kind: str) -> Piece:
-        """Shape of a geom in the frame of its body."""
+    def _form(
+        self, what: str, geom: Element, kind: str, has_contact: bool, weighed: bool
+    ) -> tuple[Shape | TriMesh, np.ndarray, np.ndarray] | None:
+        """Shape of a geom, a surface where a mesh is drawn only, and its place and turn; None where it is not drawn either."""
+        if kind != "mesh":
+            return self._primitive(what, geom, kind)
+        asset, place = self._asset(what, geom.get("mesh", "")), self.numbers(what, geom, "pos", 3, "0 0 0")
+        try:
+            surface = self._surface(asset)
+        except InputError as error:
+            if has_contact or not weighed:
+                raise
+            self.note(f"{what}, which is drawn only, is left out: {str(error).removeprefix(f'{self.path}: ')}")
+            return None
+        return self.solid(what, surface) if has_contact else surface, place, self._turn(what, geom)
+
+    def _primitive(self, what: str, geom: Element, kind: str) -> tuple[Shape, np.ndarray, np.ndarray]:
+        """Box, sphere, capsule or cylinder, its place and turn."""
         place, turn = self.numbers(what, geom, "pos", 3, "0 0 0"), self._turn(what, geom)
-        if kind == "mesh":
-            return Piece(self._mesh(what, geom.get("mesh", "")), place, turn)
         size = {"sphere": 1, "box": 3}.get(kind, 2)
         if geom.get("fromto") and kind != "sphere":
             ends = self.numbers(what, geom, "fromto", 6)
@@ -523,28 +605,49 @@ class _Reader(ElementReader):
         if not ((sizes >= 1.0 / MOST) & (sizes <= MOST)).all():
             raise self.wrong(what, f"has the sizes {sizes.tolist()} m; allowed are numbers from {1.0 / MOST:g} to {MOST:g}.")
         try:
-            return Piece(_shape(kind, sizes), place, turn)
+            return _shape(kind, sizes), place, turn
         except ContactError as error:
             raise self.wrong(what, f"has wrong sizes: {error}") from error
 
-    def _mesh(self, what: str, name: str) -> Shape:
+    def _asset(self, what: str, name: str) -> Element:
+        """<mesh> of a name."""
         if name not in self.meshes:
             raise self.wrong(what, f"has the mesh {name!r}, which no <asset> names; correct its name.")
-        asset = self.meshes[name]
+        return self.meshes[name]
+
+    def _surface(self, asset: Element) -> TriMesh:
+        """Surface of a <mesh>, in metres."""
+        if asset in self.surfaces:
+            return self.surfaces[asset]
+        what = f"mesh {asset.get('name') or Path(asset.get('file', '')).stem!r}"
         if asset.get("refpos") or asset.get("refquat") or not asset.get("file"):
-            raise self.wrong(f"mesh {name!r}", "has refpos or refquat, or no file; move the points of the file instead.")
-        scale = self.numbers(f"mesh {name!r}", asset, "scale", 3, "1 1 1")
+            raise self.wrong(what, "has refpos or refquat, or no file; move the points of the file instead.")
+        scale = self.numbers(what, asset, "scale", 3, "1 1 1")
         file = self.folder / asset.get("file", "")
         if not is_file(file):
-            raise self.wrong(f"mesh {name!r}", f"has the file {file}, which is not there; correct its name, or meshdir.")
+            raise self.wrong(what, f"has the file {file}, which is not there; correct its name, or meshdir.")
         if not scale.all():
-            raise self.wrong(f"mesh {name!r}", f"has the scale {asset.get('scale')!r}; allowed are numbers other than 0.")
+            raise self.wrong(what, f"has the scale {asset.get('scale')!r}; allowed are numbers other than 0.")
         try:
             surface = load_surface(file)
         except MeshError as error:
-            raise self.wrong(f"mesh {name!r}", f"cannot be read: {error}") from error
+            raise self.wrong(what, f"cannot be read: {error}") from error
         triangles = surface.triangles if scale.prod() > 0.0 else surface.triangles[:, ::-1]  # a mirror turns them inside out
-        return self.solid(what, make_trimesh(surface.points * scale, triangles, name=surface.name, source=surface.source))
+        whole = make_trimesh(surface.points * scale, triangles, name=surface.name, source=surface.source)
+        self.surfaces[asset] = whole
+        return whole
+
+
+def _moved(place: np.ndarray, turn: Rotation, own: np.ndarray, rotation: np.ndarray) -> tuple[np.ndarray, Rotation]:
+    """Pose, in which a frame is, of what has a place and a rotation vector in that frame."""
+    return place + turn.apply(own), turn * Rotation.from_rotvec(rotation)
+
+
+def _shifted(seen: Piece | TriMesh, by: np.ndarray) -> Piece | TriMesh:
+    """Move what is drawn."""
+    if isinstance(seen, Piece):
+        return Piece(seen.shape, np.asarray(seen.position) + by, seen.rotation)
+    return make_trimesh(seen.points + by, seen.triangles, name=seen.name, source=seen.source)
 
 
 def _numbers(text: str) -> bool:
@@ -578,19 +681,14 @@ def _from_z(direction: np.ndarray) -> np.ndarray:
     return np.asarray(math.atan2(sine, float(direction[2])) / sine * axis)
 
 
-def _summed(parts: list[tuple[Piece, float]]) -> tuple[float, np.ndarray, np.ndarray]:
-    """Mass, centre of mass and inertia about it of homogeneous pieces with their masses."""
-    mass = sum(own for _, own in parts)
+def _summed(parts: Sequence[Moments]) -> Moments:
+    """Mass, centre of mass and inertia about it of parts, each given by its own."""
+    mass = sum(own for own, _, _ in parts)
     if not mass > 0.0:
         return 0.0, np.zeros(3), np.zeros((3, 3))
-    each = []
-    for piece, own in parts:
-        unit, centre, inertia = mass_properties(piece.shape)
-        turn, place = piece.pose
-        each.append((own, place + turn @ centre, turn @ (inertia * (own / unit)) @ turn.T))
-    middle = sum((own * at for own, at, _ in each), np.zeros(3)) / mass
+    middle = sum((own * at for own, at, _ in parts), np.zeros(3)) / mass
     total = np.zeros((3, 3))
-    for own, at, inertia in each:
+    for own, at, inertia in parts:
         arm = at - middle
         total += inertia + own * (arm @ arm * np.eye(3) - np.outer(arm, arm))
     return mass, middle, 0.5 * (total + total.T)

@@ -6,6 +6,7 @@ PLACED = {"pos", "quat", "axisangle", "xyaxes", "zaxis", "euler"}
 #: Attributes of elements, also those of older versions; "option flag" is <flag> within <option>.
 ATTRIBUTES = {
     "body": PLACED | {"name", "childclass", "mocap", "gravcomp", "user", "sleep", "fuse", "simple"},
+    "frame": PLACED | {"name", "childclass"},
     "inertial": PLACED | {"mass", "diaginertia", "fullinertia"},
     "joint": set(
         "name class type group pos axis springdamper limited actuatorfrclimited solreflimit solimplimit solreffriction "

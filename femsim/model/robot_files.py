@@ -86,7 +86,7 @@ class ElementReader:
         except ContactError:
             self.note(f"the collision mesh {surface.name} of {where} is not closed; its convex hull is taken")
         try:
-            return _hull(surface)
+            return hull(surface)
         except (QhullError, ContactError) as error:
             raise self.wrong(
                 where,
@@ -95,7 +95,7 @@ class ElementReader:
             ) from error
 
 
-def _hull(surface: TriMesh) -> Mesh:
+def hull(surface: TriMesh) -> Mesh:
     """Convex hull of a surface, its triangles outward."""
     hull = ConvexHull(surface.points)
     number = np.full(len(surface.points), -1)

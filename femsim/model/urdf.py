@@ -54,8 +54,8 @@ def load_robot(path: str | Path, *, packages: Packages | None = None, balance_in
 
     Read are links with inertia, visual and collision geometry (box, sphere, cylinder, capsule, mesh), and joints with type, axis,
     limits, damping, dry friction and mimic. A collision mesh that is not closed becomes its convex hull; a range from 0 to 0 is
-    none, with a note. Not read are colours, transmissions and what belongs to other programs; visual meshes that cannot be read
-    are left out with a note. Of MJCF that is read which :func:`femsim.model.mjcf.read_mjcf` lists.
+    none, with a note. Not read are colours, transmissions and what belongs to other programs; visual meshes that are not found
+    or cannot be read are left out with a note. Of MJCF that is read which :func:`femsim.model.mjcf.read_mjcf` lists.
 
     Parameters
     ----------
@@ -87,6 +87,11 @@ def load_robot(path: str | Path, *, packages: Packages | None = None, balance_in
     if root.tag != "robot":
         raise InputError(f"{path}: its root element is <{root.tag}>; a URDF file has <robot>, an MJCF file <mujoco>.")
     return _Reader(path, root, packages or {}, balance_inertia).robot()
+
+
+def _is_zero(text: str) -> bool:
+    """Whether a text is numbers, all of them zero."""
+    return bool(text.split()) and not text.strip("0. \t\r\n")
 
 
 def _file(name: str | Path) -> Path:
@@ -213,19 +218,19 @@ class _Reader(ElementReader):
         except ContactError as error:
             raise self.wrong(where, f"has a <{shape.tag}> with wrong sizes: {error}") from error
 
-    def _mesh(self, where: str, shape: Element) -> TriMesh:
-        """Surface of a mesh file, in metres."""
+    def _mesh(self, where: str, shape: Element, *, drawn: bool = False) -> TriMesh:
+        """Surface of a mesh file, in metres; a file that is not found is a MeshError where it is drawn only."""
         filename = shape.get("filename", "")
         scale = self.numbers(where, shape, "scale", 3, "1 1 1")
         if not scale.all():
             raise self.wrong(
                 where, f"has a mesh with scale {' '.join(map(str, scale.tolist()))}; allowed are numbers other than 0."
             )
-        surface = load_surface(self._find(where, filename))
+        surface = load_surface(self._find(where, filename, drawn))
         triangles = surface.triangles if scale.prod() > 0.0 else surface.triangles[:, ::-1]  # a mirror turns them inside out
         return make_trimesh(surface.points * scale, triangles, name=surface.name, source=surface.source)
 
-    def _find(self, where: str, filename: str) -> Path:
+    def _find(self, where: str, filename: str, drawn: bool) -> Path:
         """File of a mesh."""
         if not filename:
             raise self.wrong(where, "has a <mesh> without filename; give it.")
@@ -238,7 +243,10 @@ class _Reader(ElementReader):
             if is_file(folder / inside):
                 return folder / inside
         hint = "give load_robot(..., packages={...}) its folder" if package else "put it beside the robot"
-        raise self.wrong(where, f"has the mesh {filename!r}, which is not found; {hint}, or correct its name.")
+        if drawn:
+            raise MeshError(f"{filename!r} is not found; {hint}, or correct its name")
+        without = "or give a <box>, which has contact as well"
+        raise self.wrong(where, f"has the mesh {filename!r}, which is not found; {hint}, or correct its name, {without}.")
 
     def _folders(self, package: str) -> Iterator[Path]:
         """Folders in which a mesh of a package may be."""
@@ -268,11 +276,14 @@ class _Reader(ElementReader):
         shape = self._geometry(where, element)
         place, turn = self._origin(where, element)
         if shape.tag != "mesh":
+            if any(_is_zero(shape.get(key, "")) for key in ("size", "radius", "length")):
+                self.note(f"a visual <{shape.tag}> of {where}, which has no size, is left out")
+                return []
             return [Piece(self._primitive(where, shape), place, turn)]
         try:
-            surface = self._mesh(where, shape)
+            surface = self._mesh(where, shape, drawn=True)
         except MeshError as error:
-            self.notes.append(f"{self.path.name}: a visual mesh of {where} is left out: {error}")
+            self.note(f"a visual mesh of {where} is left out: {error}")
             return []
         points = surface.points @ Rotation.from_rotvec(turn).as_matrix().T + place
         return [make_trimesh(points, surface.triangles, name=surface.name, source=surface.source)]
