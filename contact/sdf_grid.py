@@ -44,7 +44,7 @@ class SdfGrid:
     spacing: float
 
 
-def make_grid(points: FloatArray, triangles: IntArray, *, resolution: int, padding: float) -> SdfGrid:
+def make_grid(points: FloatArray, triangles: IntArray, *, resolution: int, padding: float, name: str = "") -> SdfGrid:
     """Build the grid of a closed, outward oriented mesh (:class:`contact.shapes.Mesh` checks that).
 
     Between the nodes the error of the trilinear value is at most sqrt(3)/2 spacing (the exact distance is
@@ -62,6 +62,8 @@ def make_grid(points: FloatArray, triangles: IntArray, *, resolution: int, paddi
     padding : float, m
         How far the grid reaches beyond the mesh on every side; the distance there is known up to this value
         only.
+    name : str
+        Name of the mesh, for messages.
 
     Raises
     ------
@@ -75,10 +77,10 @@ def make_grid(points: FloatArray, triangles: IntArray, *, resolution: int, paddi
     cells = np.ceil((upper - lower) / spacing - 1e-9) + 2.0 * border
     if np.prod(cells + 1.0) > MAX_NODES:
         raise ContactError(
-            f"Mesh: a distance grid with resolution {resolution} and padding {padding:.6g} m would have "
-            f"{np.prod(cells + 1.0):.3g} nodes, at most {MAX_NODES} are allowed; lower Mesh.resolution, or "
-            "let the mesh be in contact with smaller spheres only (the grid must reach beyond the mesh by the "
-            "largest radius of a point that is tested against it)."
+            f"Mesh {name}: a distance grid with resolution {resolution} and padding {padding:.6g} m would have "
+            f"{np.prod(cells + 1.0):.3g} nodes, at most {MAX_NODES} are allowed, since the grid reaches beyond the mesh by the "
+            "largest radius of a sphere, capsule or other point that may touch it; lower Mesh.resolution, take a box, a cylinder "
+            "or spheres for this small mesh, or leave out its contact with what is so large."
         )
     shape = cells.astype(np.int64) + 1
     origin = lower - spacing * border

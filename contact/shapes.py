@@ -295,7 +295,7 @@ class Mesh:
         padding = GRID_PADDING * float((upper - lower).max()) + float(largest_radius)
         grids: dict[float, SdfGrid] = self.__dict__["_grids"]
         if padding not in grids:
-            grids[padding] = make_grid(self.points, self.triangles, resolution=self.resolution, padding=padding)
+            grids[padding] = make_grid(self.points, self.triangles, resolution=self.resolution, padding=padding, name=self.name)
         return grids[padding]
 
 

@@ -456,6 +456,28 @@ def test_a_drawn_mesh_that_is_missing_is_noted_where_it_weighs_nothing(tmp_path:
         fs.load_robot(written(tmp_path, text.replace(INERTIA, "")))
 
 
+@pytest.mark.parametrize("head", ["", "<compiler balanceinertia='true'/>"])
+def test_an_inertia_that_no_body_has_is_balanced_where_that_is_asked_for(head: str, tmp_path: Path) -> None:
+    """The message gave the advice for MJCF, too, where nothing followed it; MuJoCo's own option was read past."""
+    file = written(tmp_path, one_body('<inertial pos="0 0 0" mass="1" diaginertia="0.01 0.01 0.05"/>', head))
+    if not head:
+        with pytest.raises(fs.InputError, match=r"which no body has: .* balance_inertia=True"):
+            fs.load_robot(file)
+    robot = fs.load_robot(file, balance_inertia=not head)
+    np.testing.assert_allclose(robot.links[0].inertia, 0.07 / 3.0 * np.eye(3))
+    assert "is replaced by that of a ball" in robot.notes[0]
+
+
+def test_a_range_from_0_to_0_is_none(tmp_path: Path) -> None:
+    """As MuJoCo has it, and as it is read from URDF; where the joint says that it is limited, it is wrong there, too."""
+    inner = '<geom size="0.1"/><body name="b"><joint name="j" range="0 0"/><geom size="0.1"/></body>'
+    robot = fs.load_robot(written(tmp_path, one_body(inner)))
+    assert robot.joints[0].limits == (-math.inf, math.inf)
+    assert robot.notes == ["robot.xml: the range of joint 'j' is 0 to 0, which is none: the joint has no stops"]
+    with pytest.raises(fs.InputError, match="the lower one must be below"):
+        fs.load_robot(written(tmp_path, one_body(inner.replace("range", 'limited="true" range'))))
+
+
 REFS = f"""<mujoco><compiler settotalmass="5"/><worldbody>
 <body name="a" pos="0 0 0.1" euler="0 20 0">{INERTIA}
  <body name="b" pos="0.2 0 0" euler="0 0 30"><joint name="turn" axis="1 2 0" ref="40" range="-60 100" limited="true"/>

@@ -485,8 +485,8 @@ def test_bad_meshes_say_what_is_wrong(change, words):
 
 
 def test_a_grid_that_is_too_large_says_so():
-    mesh = Mesh(*box_mesh(np.array([0.3, 0.2, 0.5])))
-    with pytest.raises(ContactError, match="resolution 48"):
+    mesh = Mesh(*box_mesh(np.array([0.3, 0.2, 0.5])), name="finger")
+    with pytest.raises(ContactError, match=r"Mesh finger: a distance grid with resolution 48 .* take a box, a cylinder or"):
         mesh.grid(largest_radius=20.0)
 
 

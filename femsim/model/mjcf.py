@@ -54,7 +54,7 @@ class _Place:
     origin: np.ndarray
 
 
-def read_mjcf(path: Path, root: Element) -> Robot:
+def read_mjcf(path: Path, root: Element, balance_inertia: bool) -> Robot:
     """Read a robot from the root element of an MJCF file.
 
     Read are the tree of bodies in <worldbody>, inertia (given, or that of the geoms, times what settotalmass asks for), joints
@@ -69,14 +69,14 @@ def read_mjcf(path: Path, root: Element) -> Robot:
     InputError
         What is wrong or not read in it: one sentence that names file and element.
     """
-    return _Reader(path, root).robot()
+    return _Reader(path, root, balance_inertia).robot()
 
 
 class _Reader(ElementReader):
     """Reads one file."""
 
-    def __init__(self, path: Path, root: Element) -> None:
-        super().__init__(path)
+    def __init__(self, path: Path, root: Element, balance_inertia: bool) -> None:
+        super().__init__(path, balance_inertia)
         self.root = root
         for element in root.findall("compiler"):
             self.check_attributes("<compiler>", element, ATTRIBUTES["compiler"])
@@ -96,6 +96,7 @@ class _Reader(ElementReader):
                 raise self.wrong("<compiler>", f"has {key}, which is not read; save the model as one plain file by MuJoCo.")
         #: kg; not above 0: as the bodies say
         self.total = self.number("<compiler>", whole, "settotalmass", "-1")
+        self.balance_inertia |= self._word("<compiler>", whole, "balanceinertia", "false", ("true", "false")) == "true"
         self.from_geoms = self._word("<compiler>", whole, "inertiafromgeom", "auto", ("true", "false", "auto"))
         self.limited = self._word("<compiler>", whole, "autolimits", "true", ("true", "false")) == "true"
         self.folder = path.resolve().parent / compiler.get("meshdir", compiler.get("assetdir", ""))
@@ -396,7 +397,9 @@ class _Reader(ElementReader):
         limited = self._word(what, joint, "limited", "auto", ("true", "false", "auto"))
         if limited == "true" or (limited == "auto" and self.limited and joint.get("range")):
             low, high = unit * self.numbers(what, joint, "range", 2)
-            if kind == "ball":
+            if low == high == 0.0 and limited == "auto":
+                self.note(f"the range of {what} is 0 to 0, which is none: the joint has no stops")
+            elif kind == "ball":
                 self.note(f"the range of {what} is left out; a ball has none")
             else:
                 out["limits"] = float(low), float(high)
@@ -565,7 +568,7 @@ class _Reader(ElementReader):
         centre, around = _moved(held.place, held.turn, centre, self._turn(where, element))
         turn = around.as_matrix()
         inertia = turn @ own @ turn.T
-        return mass, centre, 0.5 * (inertia + inertia.T)
+        return mass, centre, self.balanced(where, mass, 0.5 * (inertia + inertia.T))
 
     def _form(
         self, what: str, geom: Element, kind: str, has_contact: bool, weighed: bool

@@ -12,6 +12,7 @@ from scipy.spatial import ConvexHull, QhullError
 
 from contact import ContactError, Mesh
 from femsim.base.errors import InputError
+from femsim.model.robots import no_body_has
 from meshes import TriMesh
 
 #: Largest number that is believed, of whatever unit.
@@ -27,6 +28,8 @@ class ElementReader:
     ----------
     path : path
         The file, for messages.
+    balance_inertia : bool
+        Whether inertias that no body has are replaced.
 
     Attributes
     ----------
@@ -34,8 +37,8 @@ class ElementReader:
         What is not read.
     """
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, path: Path, balance_inertia: bool) -> None:
+        self.path, self.balance_inertia = path, balance_inertia
         self.notes: list[str] = []
 
     def wrong(self, where: str, what: str) -> InputError:
@@ -78,6 +81,19 @@ class ElementReader:
     def number(self, where: str, element: Element, key: str, default: str | None = None, most: float = MOST) -> float:
         """Read a number of an attribute, finite and not beyond what a robot has."""
         return float(self.numbers(where, element, key, 1, default, most)[0])
+
+    def balanced(self, where: str, mass: float, inertia: np.ndarray) -> np.ndarray:
+        """Inertia that some body has, where that was asked for, with a note where it is another one."""
+        if not self.balance_inertia:
+            return inertia
+        trace = float(np.trace(inertia))
+        if mass == 0.0 and inertia.any():
+            self.note(f"the inertia of {where}, which has no mass, is left out")
+            return np.zeros((3, 3))
+        if no_body_has(inertia, mass) and trace > 0.0 and np.isfinite(trace):
+            self.note(f"the inertia of {where}, which no body has, is replaced by that of a ball, {trace / 3.0:.4g} kg m^2")
+            return trace / 3.0 * np.eye(3)
+        return inertia
 
     def solid(self, where: str, surface: TriMesh) -> Mesh:
         """Shape of a closed surface; the convex hull of one that is not, with a note."""

@@ -20,7 +20,7 @@ from femsim.base.files import is_file
 from femsim.base.place import data_folder
 from femsim.model.mjcf import read_mjcf
 from femsim.model.robot_files import MISSPELT, ElementReader
-from femsim.model.robots import JointKind, Robot, RobotJoint, RobotLink, no_body_has
+from femsim.model.robots import JointKind, Robot, RobotJoint, RobotLink
 from femsim.model.solids import Piece
 from foreign.text import read_xml
 from meshes import MeshError, TriMesh, load_surface, make_trimesh
@@ -64,8 +64,8 @@ def load_robot(path: str | Path, *, packages: Packages | None = None, balance_in
     packages : dict of str to path, optional
         Folders of packages that mesh files name as ``package://NAME/...``. Without it the folders above the file are searched.
     balance_inertia : bool
-        Of a URDF file: inertias that no body has become that of a ball with the same trace, as MuJoCo's option of that name does,
-        and those of links without mass are left out; with a note each. Default False: they are errors.
+        Inertias that no body has become that of a ball with the same trace, as MuJoCo's option of that name does, which MJCF
+        files may set themselves, and those of links without mass are left out; with a note each. Default False: they are errors.
 
     Returns
     -------
@@ -83,7 +83,7 @@ def load_robot(path: str | Path, *, packages: Packages | None = None, balance_in
     except (OSError, foreign.Refused) as error:
         raise InputError(f"{path}: cannot be read as a robot ({error}); give a URDF or MJCF file.") from error
     if root.tag == "mujoco":
-        return read_mjcf(path, root)
+        return read_mjcf(path, root, balance_inertia)
     if root.tag != "robot":
         raise InputError(f"{path}: its root element is <{root.tag}>; a URDF file has <robot>, an MJCF file <mujoco>.")
     return _Reader(path, root, packages or {}, balance_inertia).robot()
@@ -111,8 +111,8 @@ class _Reader(ElementReader):
     """Reads the elements of one file; messages name file and element."""
 
     def __init__(self, path: Path, root: Element, packages: Packages, balance_inertia: bool) -> None:
-        super().__init__(path)
-        self.root, self.packages, self.balance_inertia = root, packages, balance_inertia
+        super().__init__(path, balance_inertia)
+        self.root, self.packages = root, packages
         #: joints whose effort or velocity is 0 in the file, which stands for no bound
         self.boundless: list[str] = []
 
@@ -174,8 +174,7 @@ class _Reader(ElementReader):
             turn = Rotation.from_rotvec(vector).as_matrix()
             inertia = turn @ np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]) @ turn.T
             inertia = 0.5 * (inertia + inertia.T)
-            if self.balance_inertia:
-                inertia = self._balanced(where, mass, inertia)
+            inertia = self.balanced(where, mass, inertia)
         shapes = [piece for one in element.findall("collision") for piece in self._collision(where, one)]
         visuals = [piece for one in element.findall("visual") for piece in self._visual(where, one)]
         return RobotLink(name, mass, centre, inertia, shapes, visuals)
@@ -183,17 +182,6 @@ class _Reader(ElementReader):
     def _bound(self, where: str, limit: Element, key: str) -> float:
         """Read a number of a <limit>, of any size: some files say so that there is none."""
         return self.number(where, limit, key, "0", most=math.inf)
-
-    def _balanced(self, where: str, mass: float, inertia: np.ndarray) -> np.ndarray:
-        """Inertia of a body that is nearest in kind, with a note where that is another one."""
-        trace = float(np.trace(inertia))
-        if mass == 0.0 and inertia.any():
-            self.note(f"the inertia of {where}, which has no mass, is left out")
-            return np.zeros((3, 3))
-        if no_body_has(inertia, mass) and trace > 0.0 and np.isfinite(trace):
-            self.note(f"the inertia of {where}, which no body has, is replaced by that of a ball, {trace / 3.0:.4g} kg m^2")
-            return trace / 3.0 * np.eye(3)
-        return inertia
 
     def _geometry(self, where: str, element: Element) -> Element:
         """Element of the shape of a <visual> or <collision>."""
