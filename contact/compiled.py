@@ -69,13 +69,18 @@ class Kernel(CPUDispatcher):  # type: ignore[misc]
     #: CPU time that it has taken in this process, s.
     spent: ClassVar[float] = 0.0
 
+    _kept = False
+    _cache: Any
+
     def enable_caching(self) -> None:
-        """Keep the compiled code in a file."""
-        self._cache = KernelCache(self.py_func)
+        """Keep the compiled code in a file, whose place is looked for at the first call: most kernels are never called."""
+        self._kept = True
 
     def compile(self, sig: Any) -> Any:
         """Compile for a signature, unless it has been, or is in a file."""
         started = time.process_time()
+        if self._kept and not isinstance(self._cache, KernelCache):
+            self._cache = KernelCache(self.py_func)
         Kernel.under_way += 1
         try:
             with _without_garbage(), _SHORTER.on():

@@ -234,6 +234,20 @@ def test_one_process_at_a_time_writes_the_files_of_a_kernel(tmp_path: Path) -> N
     assert len(list(folder.glob("*.nbc"))) == 2
 
 
+def test_no_place_is_looked_for_in_the_cache_for_a_kernel_that_nothing_calls(tmp_path: Path) -> None:
+    """Looking makes a folder and writes a file into it, for each of hundreds of kernels at each start."""
+    script = tmp_path / "script.py"
+    script.write_text(
+        "from pathlib import Path\nfrom contact.compiled import njit\n\n\n"
+        "@njit(cache=True)\ndef grown(x):\n    return x + 1\n\n\n"
+        f"cache = Path({str(tmp_path / 'cache')!r})\n"
+        "print(len(list(cache.rglob('*'))), grown(1), len(list(cache.rglob('*.nbc'))))\n"
+    )
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "cache"), "PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, str(script)], env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout == "0 2 1\n"
+
+
 def module_name(path: Path) -> str:
     return ".".join(path.relative_to(ROOT).with_suffix("").parts)
 

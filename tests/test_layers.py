@@ -224,6 +224,14 @@ def test_who_hands_out_cases_imports_no_kernels(tmp_path: Path) -> None:
     assert done.stdout == "False False\n", done.stdout + done.stderr
 
 
+def test_formats_of_robots_are_imported_by_who_reads_one(tmp_path: Path) -> None:
+    """With the room of scipy for turns they are a tenth of a start."""
+    done = python(
+        "import sys, femsim.run.simulate; print('femsim.model.urdf' in sys.modules, 'scipy.spatial' in sys.modules)", tmp_path
+    )
+    assert done.stdout == "False False\n", done.stdout + done.stderr
+
+
 def test_comparing_with_a_log_imports_no_statistics(tmp_path: Path) -> None:
     """Of scipy, whose rooms for signals and statistics take over a second."""
     work = """import sys, numpy as np, femsim.studies.calibration.estimate as e

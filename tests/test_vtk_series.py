@@ -12,10 +12,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from killed_runs import killed_after
-from small_frames import TET_POINTS, TETS, TRIANGLES, make_frame, make_series
+from small_frames import TET_POINTS, TETS, TRIANGLES, add_small_parts, make_frame, make_series
 
 from viz import PartFrame, PvdSeries, VizError, files as writing, read_part, read_pvd
 from viz.background import Worker
+from viz.vtk_series import index_lines
 
 ROOT = Path(__file__).parent.parent
 
@@ -93,6 +94,19 @@ def test_index_holds_names_and_part_numbers_and_survives_a_move(tmp_path):
     assert '<DataSet timestep="0.5" group="" part="1" name="pad" file="frames/pad_000000.vtp"/>' in text
     os.rename(tmp_path / "old", tmp_path / "new & <odd>")
     check_frame(read_pvd(tmp_path / "new & <odd>" / "frames.pvd")[0][1], make_frame(1))
+
+
+@pytest.mark.parametrize("name", ["a \"b\" & <c> 'd'", "&quot;"])
+def test_a_folder_and_a_field_may_have_any_name(name, tmp_path):
+    frame = make_frame(1)
+    frame["ball"].point_data[name] = np.arange(5.0)
+    with PvdSeries(tmp_path / "frames.pvd", tmp_path / name) as series:
+        add_small_parts(series)
+        series.write_frame(0.0, frame)
+    check_frame(read_pvd(tmp_path / "frames.pvd")[0][1], frame)
+    assert [line[3] for line in index_lines(tmp_path / "frames.pvd")] == [
+        f"{name}/{part}" for part in ("ball_000000.vtu", "pad_000000.vtp", "contacts_000000.vtp")
+    ]
 
 
 def test_series_json_lists_each_part(tmp_path):
@@ -320,7 +334,7 @@ def test_wrong_options_and_files_are_refused(tmp_path):
 
 def test_importing_viz_is_light():
     code = (
-        "import sys, viz; heavy = {'vtk', 'vtkmodules', 'pyvista', 'matplotlib', 'imageio', 'scipy'};"
+        "import sys, viz; heavy = {'vtk', 'vtkmodules', 'pyvista', 'matplotlib', 'imageio', 'scipy', 'ssl'};"
         "found = heavy & {name.split('.')[0] for name in sys.modules}; assert not found, found"
     )
     subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)

@@ -16,6 +16,7 @@ last one.
 
 from __future__ import annotations
 
+import html
 import json
 import math
 import os
@@ -26,7 +27,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self
 from xml.etree import ElementTree
-from xml.sax.saxutils import quoteattr, unescape
 
 import numpy as np
 import numpy.typing as npt
@@ -36,7 +36,7 @@ from viz.errors import VizError
 from viz.files import replace_file
 from viz.parts import Part, PartFrame, PartKind, PartRegister, stored_fields
 from viz.vtk_reading import read_part
-from viz.vtk_xml import XmlPiece
+from viz.vtk_xml import XmlPiece, quoted
 
 if TYPE_CHECKING:
     import pyvista
@@ -197,7 +197,7 @@ class PvdSeries:
             files.append_to_index(time)
             self._index += (
                 f'<DataSet timestep="{time!r}" group="" part="{number}" name="{name}" '
-                f"file={quoteattr(self._prefix + files.file)}/>\n"
+                f"file={quoted(self._prefix + files.file)}/>\n"
             ).encode()
         self._pending += 1
         if self._pending >= self._index_every:
@@ -386,7 +386,7 @@ def index_lines(path: Path) -> list[tuple[bytes, float, str, str]]:
         match = _INDEX_LINE.fullmatch(line)
         with suppress(ValueError):  # no number, no text
             if match and math.isfinite(time := float(match[1])):
-                found.append((line, time, match[2].decode(), unescape(match[3].decode())))
+                found.append((line, time, match[2].decode(), html.unescape(match[3].decode())))
     return found
 
 

@@ -19,7 +19,6 @@ from femsim.model.joint_friction import JointFriction
 from femsim.model.parts import Part
 from femsim.model.robots import BaseKind, Robot, RobotLink
 from femsim.model.solids import Piece, visual
-from femsim.model.urdf import load_robot
 from femsim.scene.checks import Handle, Vector, name_of, vector
 from femsim.scene.contents import SceneContents
 from femsim.scene.own_contact import add_own_contact
@@ -56,6 +55,8 @@ def add_robot(
     if not isinstance(robot, Robot | str | Path):
         raise InputError(f"robot is {robot!r}; give an fs.Robot, or the name or path of a URDF or MJCF file.")
     if not isinstance(robot, Robot):
+        from femsim.model.urdf import load_robot  # with what it needs of SciPy a tenth of a start, for few scenes
+
         robot = load_robot(robot)
     name = robot.name if name is None else name
     scene.check_name(name)
