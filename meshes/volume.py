@@ -2,6 +2,7 @@
 
 import contextlib
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +22,7 @@ precision are rounded by a tenth of it."""
 
 _SURFACES = (".stl", ".obj", ".ply")
 _PAIRS_AT_ONCE = 2_000_000
+_FEW_PAIRS = 20_000
 
 
 def load_volume(path: str | Path, *, edge_length: float, scale: float = 1.0) -> TetMesh:
@@ -139,8 +141,6 @@ def crossing_triangles(surface: TriMesh) -> NDArray[np.int64]:
     surface : TriMesh
         Any surface. Parts that are in contact, lie in one plane, or intersect by less than `CROSSING` do not count.
     """
-    from scipy.spatial import cKDTree
-
     points, triangles = surface.points, surface.triangles
     edges = np.unique(np.sort(triangles[:, [[0, 1], [1, 2], [2, 0]]].reshape(-1, 2), axis=1), axis=0)
     ends, corners = points[edges], points[triangles]
@@ -148,15 +148,8 @@ def crossing_triangles(surface: TriMesh) -> NDArray[np.int64]:
     centres, middles = 0.5 * (low + high), ends.mean(axis=1)
     reach = 0.5 * np.linalg.norm(high - low, axis=1).max() + 0.5 * np.linalg.norm(ends[:, 1] - ends[:, 0], axis=1)
     least = CROSSING * np.abs(points).max()
-    tree = cKDTree(centres)
-    near = tree.query_ball_point(middles, reach, return_length=True)
-    chunk = np.cumsum(near) // _PAIRS_AT_ONCE
     crossed: list[NDArray[np.int64]] = []
-    for number in np.unique(chunk):
-        own = np.flatnonzero(chunk == number)
-        found = tree.query_ball_point(middles[own], reach[own])
-        edge = np.repeat(own, near[own])
-        triangle = np.concatenate([np.asarray(row, dtype=np.int64) for row in found])
+    for edge, triangle in _pairs_within(reach, middles, centres):
         close = ((ends[edge].min(axis=1) <= high[triangle]) & (ends[edge].max(axis=1) >= low[triangle])).all(axis=1)
         close &= ~(edges[edge][:, :, None] == triangles[triangle][:, None, :]).any(axis=(1, 2))
         edge, triangle = edge[close], triangle[close]
@@ -171,6 +164,27 @@ def crossing_triangles(surface: TriMesh) -> NDArray[np.int64]:
             pierced &= sense * _dot(common, p - start) < -least * np.linalg.norm(common, axis=1)
         crossed.append(triangle[pierced])
     return np.unique(np.concatenate(crossed)) if crossed else np.zeros(0, dtype=np.int64)
+
+
+def _pairs_within(
+    reach: NDArray[np.float64], middles: NDArray[np.float64], centres: NDArray[np.float64]
+) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """Yield edges and triangles, some at once: all with a centre in reach of the middle.
+
+    Where there are few, others too: they take less time than the import of SciPy's tree.
+    """
+    if len(middles) * len(centres) <= _FEW_PAIRS:
+        yield np.repeat(np.arange(len(middles)), len(centres)), np.tile(np.arange(len(centres)), len(middles))
+        return
+    from scipy.spatial import cKDTree
+
+    tree = cKDTree(centres)
+    near = tree.query_ball_point(middles, reach, return_length=True)
+    chunk = np.cumsum(near) // _PAIRS_AT_ONCE
+    for number in np.unique(chunk):
+        own = np.flatnonzero(chunk == number)
+        found = tree.query_ball_point(middles[own], reach[own])
+        yield np.repeat(own, near[own]), np.concatenate([np.asarray(row, dtype=np.int64) for row in found])
 
 
 def _dot(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -224,8 +224,8 @@ def test_who_hands_out_cases_imports_no_kernels(tmp_path: Path) -> None:
     assert done.stdout == "False False\n", done.stdout + done.stderr
 
 
-def test_formats_of_robots_are_imported_by_who_reads_one(tmp_path: Path) -> None:
-    """With the room of scipy for turns they are a tenth of a start."""
+def test_a_small_body_imports_no_formats_of_robots_and_no_trees(tmp_path: Path) -> None:
+    """They need the room of scipy for places and turns, a tenth of a start."""
     done = python(
         "import sys, femsim.run.simulate; print('femsim.model.urdf' in sys.modules, 'scipy.spatial' in sys.modules)", tmp_path
     )

@@ -43,7 +43,12 @@ def crossing_twin(surface: fs.TriMesh) -> list[int]:
 
 
 @pytest.mark.parametrize("shift", [(0.012, 0.003, 0.004), (0.0, 0.0, 0.015), (0.03, 0.0, 0.0), (0.0, 0.0, 0.0201)])
-def test_crossing_triangles_are_those_of_the_slow_twin(shift: tuple[float, float, float]) -> None:
+@pytest.mark.parametrize("few", [0, 20_000])
+def test_crossing_triangles_are_those_of_the_slow_twin(
+    shift: tuple[float, float, float], few: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Among those that a tree finds in reach, and among all."""
+    monkeypatch.setattr("meshes.volume._FEW_PAIRS", few)
     surface = two_boxes(shift)
     expected = crossing_twin(surface)
     assert crossing_triangles(surface).tolist() == expected
