@@ -226,9 +226,9 @@ def test_who_hands_out_cases_imports_no_kernels(tmp_path: Path) -> None:
 
 def test_a_small_body_imports_no_formats_of_robots_and_no_trees(tmp_path: Path) -> None:
     """They need the room of scipy for places and turns, a tenth of a start."""
-    done = python(
-        "import sys, femsim.run.simulate; print('femsim.model.urdf' in sys.modules, 'scipy.spatial' in sys.modules)", tmp_path
-    )
+    scene = "import sys, small_scene, femsim.run.simulate; exec(small_scene.FILE); build()"
+    named = "'femsim.model.urdf' in sys.modules, 'scipy.spatial' in sys.modules"
+    done = python(f"{scene}; print({named})", tmp_path, ROOT / "tests")
     assert done.stdout == "False False\n", done.stdout + done.stderr
 
 
