@@ -286,6 +286,44 @@ def test_a_base_that_turns_hangs_on_the_world(tmp_path: Path) -> None:
     assert robot.pose("a")[0] == pytest.approx([0, 0, 0.5])
 
 
+INCLUDED = {
+    "parts/common.xml": '<mujocoinclude><compiler angle="radian"/><default><joint damping="0.3"/></default></mujocoinclude>',
+    "arm.xml": '<mujoco><body name="a"><geom size="0.1"/><include file="parts/hand.xml"/></body></mujoco>',
+    "parts/hand.xml": '<mujoco><body name="b" pos="0 0 0.2"><joint name="pan" range="-1 1"/><geom size="0.05"/></body></mujoco>',
+}
+
+
+def test_what_other_files_hold_is_included(tmp_path: Path) -> None:
+    """From the folder of the main file, else from that of the one that includes it, as by MuJoCo; it was refused."""
+    for name, text in INCLUDED.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    main = '<mujoco><include file="parts/common.xml"/><worldbody><include file="arm.xml"/></worldbody></mujoco>'
+    robot = fs.load_robot(written(tmp_path, main))
+    (joint,) = robot.joints
+    assert [link.name for link in robot.links] == ["a", "b"] and robot.notes == []
+    assert (joint.name, joint.limits, joint.damping, tuple(joint.position)) == ("pan", (-1.0, 1.0), 0.3, (0.0, 0.0, 0.2))
+    (tmp_path / "parts/arm.xml").write_text(INCLUDED["arm.xml"].replace("parts/", ""))
+    aside = fs.load_robot(written(tmp_path, main.replace('"arm', '"parts/arm')))
+    assert [link.mass for link in aside.links] == [link.mass for link in robot.links]
+    (tmp_path / "hand.xml").write_text(INCLUDED["parts/hand.xml"].replace("0.05", "0.01"))
+    first = fs.load_robot(written(tmp_path, main.replace('"arm', '"parts/arm')))
+    assert first.links[1].mass == pytest.approx(robot.links[1].mass / 125.0)
+    (tmp_path / "parts/hand.xml").write_text("<mujoco>")
+    with pytest.raises(fs.InputError, match=r"robot\.xml: <include> has the file .*hand\.xml, which cannot be read .*no XML"):
+        fs.load_robot(written(tmp_path, main))
+    (tmp_path / "parts/hand.xml").write_text('<mujoco><include file="arm.xml"/></mujoco>')
+    with pytest.raises(fs.InputError, match=r"arm\.xml, which is in it already"):
+        fs.load_robot(written(tmp_path, main))
+
+
+def test_a_hundred_files_are_included_at_most(tmp_path: Path) -> None:
+    for k in range(102):
+        (tmp_path / f"{k}.xml").write_text(f'<mujoco><include file="{k + 1}.xml"/></mujoco>')
+    with pytest.raises(fs.InputError, match=r"101\.xml, but more than 100 files are not read"):
+        fs.load_robot(tmp_path / "0.xml")
+
+
 @pytest.mark.parametrize(("body", "own"), [("", 'class="f"'), ('childclass="f"', "")])
 def test_a_base_is_free_by_its_class(body: str, own: str, tmp_path: Path) -> None:
     """Only the outer default was asked; what its joint loses is noted."""
@@ -298,7 +336,9 @@ def test_a_base_is_free_by_its_class(body: str, own: str, tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     "text, said",
     [
-        ("<mujoco><include file='a.xml'/></mujoco>", "<include> is not read; save the model as one plain file"),
+        ("<mujoco><include file='a.xml'/></mujoco>", "a.xml, which is not there; correct its name"),
+        ("<mujoco><include/></mujoco>", "which is not there; correct its name"),
+        ("<mujoco><include file='robot.xml'/></mujoco>", "robot.xml, which is in it already; leave it out"),
         ("<mujoco><worldbody/></mujoco>", "holds 0 bodies; a robot is one tree"),
         ("<mujoco><worldbody><replicate/></worldbody></mujoco>", "holds <replicate>, which is not read; save the model as one"),
         (one_body("<frame ps='1 0 0'/>"), "has 'ps' in <frame>, which is unknown; did you mean 'pos'"),

@@ -14,6 +14,7 @@ from xml.etree.ElementTree import Element
 import numpy as np
 from scipy.spatial.transform import Rotation
 
+import foreign
 from contact import Box, Capsule, ContactError, Cylinder, Shape, Sphere
 from femsim.base.errors import InputError, did_you_mean
 from femsim.base.files import is_file
@@ -22,6 +23,7 @@ from femsim.model.mjcf_words import ATTRIBUTES, DEFAULTS, EQUALITIES, FLAGS
 from femsim.model.robot_files import MISSPELT, MOST, ElementReader
 from femsim.model.robots import JointKind, Robot, RobotJoint, RobotLink
 from femsim.model.solids import Piece, mass_properties
+from foreign.text import read_xml
 from meshes import MeshError, TriMesh, load_surface, make_trimesh
 
 #: Sections that say nothing about a robot, those that would change it and cannot be read, and elements of bodies of both kinds.
@@ -34,6 +36,8 @@ _SHAPES = ("box", "sphere", "capsule", "cylinder", "mesh")
 _TURNS = ("quat", "axisangle", "xyaxes", "zaxis", "euler")
 #: kg/m^3, of geoms without mass.
 _DENSITY = "1000"
+#: Files that one may include.
+_MOST_FILES = 100
 
 
 @dataclass(frozen=True)
@@ -59,9 +63,9 @@ def read_mjcf(path: Path, root: Element, balance_inertia: bool) -> Robot:
 
     Read are the tree of bodies in <worldbody>, inertia (given, or that of the geoms, times what settotalmass asks for), joints
     hinge, slide, ball and free with range, ref, damping, frictionloss and armature, geoms box, sphere, capsule, cylinder and
-    mesh, frames, defaults with classes, angles in degrees or radians, all ways to write a turn, <equality><joint> as mimic; who
-    has contact with whom by contype, conaffinity, <contact><exclude> and <pair>. Noted and left out are actuators, sensors,
-    tendons, springs, other equalities, and what stands still in the world. Refused is what would make another robot: includes,
+    mesh, frames, included files, defaults with classes, angles in degrees or radians, all ways to write a turn, <equality><joint>
+    as mimic; who has contact with whom by contype, conaffinity, <contact><exclude> and <pair>. Noted and left out are actuators,
+    sensors, tendons, springs, other equalities, and what stands still in the world. Refused is what would make another robot:
     composites, several trees, other geoms that count.
 
     Raises
@@ -69,7 +73,36 @@ def read_mjcf(path: Path, root: Element, balance_inertia: bool) -> Robot:
     InputError
         What is wrong or not read in it: one sentence that names file and element.
     """
+    _include(path, root, path, {path.resolve()})
     return _Reader(path, root, balance_inertia).robot()
+
+
+def _include(path: Path, element: Element, own: Path, files: set[Path]) -> None:
+    """Put what other files hold in place of each <include> of the file ``own``, each once.
+
+    They are sought as by MuJoCo: from the folder of the main file, ``path``, then from that of the file that includes them.
+    """
+    held: list[Element] = []
+    for child in element:
+        if child.tag != "include":
+            _include(path, child, own, files)
+            held.append(child)
+            continue
+        sought = [(one.resolve().parent / child.get("file", "")).resolve() for one in (path, own)]
+        file = next(filter(is_file, sought), sought[0])
+        if not is_file(file):
+            raise InputError(f"{path}: <include> has the file {file}, which is not there; correct its name.")
+        if file in files or len(files) > _MOST_FILES:
+            what = "which is in it already" if file in files else f"but more than {_MOST_FILES} files are not read"
+            raise InputError(f"{path}: <include> has the file {file}, {what}; leave it out.")
+        files.add(file)
+        try:
+            root = read_xml(file)
+        except (OSError, foreign.Refused) as error:
+            raise InputError(f"{path}: <include> has the file {file}, which cannot be read ({error}); mend it.") from error
+        _include(path, root, file, files)
+        held += root
+    element[:] = held
 
 
 class _Reader(ElementReader):
