@@ -23,12 +23,14 @@ from femsim.cli import execute
 
 #: Files that take long for few tests: scenes that run whole, processes that are started, kernels compiled in other folders.
 #: Of two that call the same kernels one stands far behind the other, which has compiled them by then; `wheel` and `recipes`
-#: link what `main_job` has compiled.
+#: link what `main_job` has compiled. The second process begins with files that call hardly any, while the first one compiles
+#: those of all scenes.
 LONG = (
-    "sweep_cluster", "robot_scenes", "main_job", "wheel", "recipes", "reproduce_canal", "notebooks", "cable_scenes", "names",
-    "reproduce", "driven_scenes", "docs", "bad_files", "soft_mat_folding", "fuzz", "released_beam", "compiled_ahead",
-    "reproduce_splittings", "numba_cache", "guide", "installation", "determinism", "beside", "plots", "resume_joints", "killed",
-    "invariance", "soft_gripper", "evenness", "whole_state", "showing", "calibrate_prony", "deformable_twins",
+    "sweep_cluster", "layers", "mutants", "references", "kernel_sources", "robot_scenes", "main_job", "wheel", "recipes",
+    "reproduce_canal", "notebooks", "cable_scenes", "names", "reproduce", "driven_scenes", "docs", "bad_files",
+    "soft_mat_folding", "fuzz", "released_beam", "compiled_ahead", "reproduce_splittings", "numba_cache", "guide",
+    "installation", "determinism", "beside", "plots", "resume_joints", "killed", "invariance", "soft_gripper", "evenness",
+    "whole_state", "showing", "calibrate_prony", "deformable_twins",
 )  # fmt: skip
 
 folder_in_use()

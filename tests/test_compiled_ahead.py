@@ -54,7 +54,7 @@ def test_a_run_after_it_compiles_nothing(tmp_path: Path, monkeypatch: pytest.Mon
     assert trouble.startswith("no_such_scene: femsim: ") and "FAILED" in said[-1]
     said.clear()
     assert compile_ahead({scene: 0.01}, said.append) == []
-    assert said[0].endswith(f"about a minute: {scene}") and said[-1].startswith("1 of 1, ")
+    assert said[0].endswith(f"one to two minutes: {scene}") and said[-1].startswith("1 of 1, ")
     compiled = {path.name.split(".")[0] for path in (tmp_path / "cache").rglob("*.nbi")}
     assert compiled >= CALLED
     command = [sys.executable, "-c", COUNT, scene, str(tmp_path / "run")]
