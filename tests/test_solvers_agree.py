@@ -51,9 +51,9 @@ def test_a_loose_solver_takes_the_steps_of_a_sharp_one(solver: str, theta: float
         assert np.abs(force - known).max() < 1e-3 * np.abs(known).max()
 
 
-@pytest.mark.parametrize("solver", LOOSE)
+@pytest.mark.parametrize("solver", ["apgd", "pgs"])
 def test_speed_does_not_hide_forces(solver: str) -> None:
-    """At 14 m/s velocities are a thousand times what contact forces make: beside them forces could be half wrong."""
+    """At 14 m/s velocities are a thousand times what contact forces make: beside them forces of who forms W were half wrong."""
     problem = problem_of(1e7, 10.0)
     right = make_solver("exact", tolerance=1e-11).solve(problem)
     found = make_solver(solver, tolerance=LOOSE[solver]).solve(problem)

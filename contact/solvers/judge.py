@@ -42,8 +42,8 @@ BALANCE_FACTOR = 5.0
 #: The velocity of each contact must hold to this many times the tolerance on the scale of the data, but at least to the second
 #: number, or to the tolerance where that is larger.
 VELOCITY_FACTOR, VELOCITY_BOUND = 100.0, 1e-2
-#: The natural map may be so many times the tolerance relative to contact forces alone, without what velocities make, or to this
-#: part of the latter, far above rounding, where that is more.
+#: The natural map with the blocks of W may be so many times the tolerance relative to contact forces alone, without what
+#: velocities make, or to this part of the latter, far above rounding, where that is more.
 FORCE_FACTOR, MOTION_FRACTION = 100.0, 1e-6
 #: A dynamics residual of so many times what rounding leaves is rounding, where that is so many times the tolerance.
 _AT_ROUNDING, _BARRED = 4.0, 4.0
@@ -85,11 +85,11 @@ class Judge:
     The contact residual is relative to all forces, so heavy contacts hide light ones, and forces that grow without bound hide any
     velocity. What else must hold, over the contacts that press or approach:
 
-    - the natural map relative to forces alone is at most a hundred times the tolerance (:func:`lenient_force`);
     - the largest ``|lam - P_K(lam - rho uh)| / rho`` of a contact, relative to the largest velocity that they have, or would have
       without contact forces, is at most what :func:`lenient` allows;
     - the natural map with the blocks of W for rho is at most the tolerance, where a solver knows W (:meth:`know`) or bodies are
-      narrow (:func:`contact.narrow.narrow_scales`);
+      narrow (:func:`contact.narrow.narrow_scales`); of the former also a hundred times the tolerance relative to forces alone
+      (:func:`lenient_force`);
     - else the power by which contacts and friction are off, over the largest force, is at most a hundredth of this velocity
       (:func:`contact.metrics_kernels.idle_speed`).
 
@@ -205,7 +205,7 @@ class Judge:
         idle = 0.0 if self._relaxed else idle_speed(law.u, law.lam, law.friction)
         if idle > VELOCITY_BOUND * pace:
             error = max(error, self._idleness(law, idle, pace))
-        return max(error, lenient_force(force, most))
+        return error
 
     def _idleness(self, law: LawArguments, idle: float, pace: float) -> float:
         """Return an idle speed, m/s, over the velocity of the data, at least ``pace``; 0 within its bound.
