@@ -174,7 +174,8 @@ class Judge:
         if self.rounding and self._law_error(law) > self.tolerance:
             self.rounding = 0.0
         final = self.converged or len(self.closing) > 0 or self.rounding > 0
-        if final or (not self.failed and (holds, -self.last.worst) > (self._held, -self.best.worst)):
+        better = (holds, -self.last.worst) > (self._held, -self.best.worst)
+        if not self.failed and (better or (final and holds >= self._held)):
             self._held = holds
             self.best, self._best_row = self.last, row
             self._v, self._lam = v.copy(), lam.reshape(-1, 3).copy()

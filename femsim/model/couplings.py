@@ -389,6 +389,8 @@ class HeldEnd(CouplingDefaults):
 
 def about_centres(wrench: np.ndarray, arms: np.ndarray) -> np.ndarray:
     """Return a wrench (6,), N and N m, about the points that arms (k, 3), m, lead from to where it acts, (k, 6)."""
+    if not len(arms):
+        return np.zeros((0, 6))
     forces = np.tile(wrench[:3], (len(arms), 1))
     return np.hstack([forces, move_wrench(forces, wrench[3:], arms)])
 

@@ -191,6 +191,8 @@ class Joined(CouplingDefaults):
 
     def _levers(self) -> np.ndarray:
         """Arms from the centres of mass of the links that carry a side to the joint, (k, 3), m, where it was placed last."""
+        if not self._carriers:
+            return np.zeros((0, 3))
         centres = [side.frame.centres() for side in self.sides if side.frame is not None]
         return np.asarray(self._points().mean(axis=0) - np.concatenate(centres))
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from itertools import combinations
 from pathlib import Path
 from typing import Any, cast
@@ -14,17 +12,15 @@ from xml.etree.ElementTree import Element
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-import foreign
-from contact import Box, Capsule, ContactError, Cylinder, Shape, Sphere
-from femsim.base.errors import InputError, did_you_mean
-from femsim.base.files import is_file
-from femsim.model.mjcf_meshes import KINDS, Moments, mass_of_mesh
-from femsim.model.mjcf_words import ATTRIBUTES, DEFAULTS, EQUALITIES, FLAGS
-from femsim.model.robot_files import MISSPELT, MOST, ElementReader
+from femsim.base.errors import did_you_mean
+from femsim.model.mjcf_elements import MjcfElements
+from femsim.model.mjcf_includes import include
+from femsim.model.mjcf_meshes import Moments
+from femsim.model.mjcf_words import ATTRIBUTES, EQUALITIES, FLAGS
+from femsim.model.robot_files import MOST
 from femsim.model.robots import JointKind, Robot, RobotJoint, RobotLink
-from femsim.model.solids import Piece, mass_properties
-from foreign.text import read_xml
-from meshes import MeshError, TriMesh, load_surface, make_trimesh
+from femsim.model.solids import Piece
+from meshes import TriMesh, make_trimesh
 
 #: Sections that say nothing about a robot, those that would change it and cannot be read, and elements of bodies of both kinds.
 _PASSED = {"option", "size", "visual", "statistic", "asset", "default", "compiler", "custom", "keyframe", "worldbody"}
@@ -33,11 +29,6 @@ _BODY = {"inertial", "joint", "freejoint", "geom", "body"}
 _BODY_PASSED = {"site", "camera", "light"}
 _KINDS = {"hinge": "revolute", "slide": "prismatic", "ball": "spherical"}
 _SHAPES = ("box", "sphere", "capsule", "cylinder", "mesh")
-_TURNS = ("quat", "axisangle", "xyaxes", "zaxis", "euler")
-#: kg/m^3, of geoms without mass.
-_DENSITY = "1000"
-#: Files that one may include.
-_MOST_FILES = 100
 
 
 @dataclass(frozen=True)
@@ -73,75 +64,15 @@ def read_mjcf(path: Path, root: Element, balance_inertia: bool) -> Robot:
     InputError
         What is wrong or not read in it: one sentence that names file and element.
     """
-    _include(path, root, path, {path.resolve()})
+    include(path, root)
     return _Reader(path, root, balance_inertia).robot()
 
 
-def _include(path: Path, element: Element, own: Path, files: set[Path]) -> None:
-    """Put what other files hold in place of each <include> of the file ``own``, each once.
-
-    They are sought as by MuJoCo: from the folder of the main file, ``path``, then from that of the file that includes them.
-    """
-    held: list[Element] = []
-    for child in element:
-        if child.tag != "include":
-            _include(path, child, own, files)
-            held.append(child)
-            continue
-        sought = [(one.resolve().parent / child.get("file", "")).resolve() for one in (path, own)]
-        file = next(filter(is_file, sought), sought[0])
-        if not is_file(file):
-            raise InputError(f"{path}: <include> has the file {file}, which is not there; correct its name.")
-        if file in files or len(files) > _MOST_FILES:
-            what = "which is in it already" if file in files else f"but more than {_MOST_FILES} files are not read"
-            raise InputError(f"{path}: <include> has the file {file}, {what}; leave it out.")
-        files.add(file)
-        try:
-            root = read_xml(file)
-        except (OSError, foreign.Refused) as error:
-            raise InputError(f"{path}: <include> has the file {file}, which cannot be read ({error}); mend it.") from error
-        _include(path, root, file, files)
-        held += root
-    element[:] = held
-
-
-class _Reader(ElementReader):
-    """Reads one file."""
+class _Reader(MjcfElements):
+    """Reads the tree of one file."""
 
     def __init__(self, path: Path, root: Element, balance_inertia: bool) -> None:
-        super().__init__(path, balance_inertia)
-        self.root = root
-        for element in root.findall("compiler"):
-            self.check_attributes("<compiler>", element, ATTRIBUTES["compiler"])
-        compiler = {key: value for element in root.findall("compiler") for key, value in element.attrib.items()}
-        whole = Element("compiler", compiler)
-        angle = self._word("<compiler>", whole, "angle", "degree", ("degree", "radian"))
-        self.angle = math.pi / 180.0 if angle == "degree" else 1.0
-        self.order = compiler.get("eulerseq", "xyz")
-        if len(self.order) != 3 or self.order.lower().strip("xyz") or len({c.islower() for c in self.order}) > 1:
-            raise self.wrong(
-                "<compiler>", f"has eulerseq {self.order!r}; allowed are three of x, y, z, all small or all capital."
-            )
-        if compiler.get("coordinate", "local") != "local":
-            raise self.wrong("<compiler>", "has global coordinates; save the model by MuJoCo's own tools first, in local ones.")
-        for key in ("inertiagrouprange", "boundmass", "boundinertia"):
-            if key in compiler:
-                raise self.wrong("<compiler>", f"has {key}, which is not read; save the model as one plain file by MuJoCo.")
-        #: kg; not above 0: as the bodies say
-        self.total = self.number("<compiler>", whole, "settotalmass", "-1")
-        self.balance_inertia |= self._word("<compiler>", whole, "balanceinertia", "false", ("true", "false")) == "true"
-        self.from_geoms = self._word("<compiler>", whole, "inertiafromgeom", "auto", ("true", "false", "auto"))
-        self.limited = self._word("<compiler>", whole, "autolimits", "true", ("true", "false")) == "true"
-        self.folder = path.resolve().parent / compiler.get("meshdir", compiler.get("assetdir", ""))
-        self.defaults: dict[str, dict[str, dict[str, str]]] = {"main": {}}
-        for element in root.findall("default"):
-            if element.get("class", "main") != "main":
-                raise self.wrong("<default>", f"has class {element.get('class')!r}; the outer one is 'main'; put it within.")
-            self._default(element, "main", self.defaults["main"])
-        self.meshes = self._meshes()
-        self.surfaces: dict[Element, TriMesh] = {}
-        #: how meshes have mass that do not say it
-        self.mesh_inertia = "exact" if compiler.get("exactmeshinertia") == "true" else "legacy"
+        super().__init__(path, root, balance_inertia)
         self.links: list[RobotLink] = []
         self.joints: list[RobotJoint] = []
         #: position of each joint with a ref where the file draws it, rad or m
@@ -149,57 +80,6 @@ class _Reader(ElementReader):
         #: body and masks (contype, conaffinity) of each geom that has contact, and the body of each that has a name
         self.masks: list[tuple[str, int, int]] = []
         self.body_of: dict[str, str] = {}
-
-    def _word(self, where: str, element: Element, key: str, default: str, allowed: tuple[str, ...]) -> str:
-        """Value of an attribute that is one of some words."""
-        given = element.get(key, default)
-        if given not in allowed:
-            raise self.wrong(where, f"has {key} {given!r} in <{element.tag}>; allowed are {', '.join(allowed)}.")
-        return given
-
-    # ---- defaults and assets
-
-    def _default(self, element: Element, name: str, above: Mapping[str, Mapping[str, str]]) -> None:
-        own = {tag: dict(values) for tag, values in above.items()}
-        for child in element:
-            if child.tag in ATTRIBUTES:
-                self.check_attributes(f"<default> {name!r}", child, ATTRIBUTES[child.tag])
-            self._check_tag("<default>", child, DEFAULTS)
-            if child.tag != "default":
-                own.setdefault(child.tag, {}).update(child.attrib)
-        self.defaults[name] = own
-        for child in element.findall("default"):
-            if not (label := child.get("class", "")):
-                raise self.wrong("a <default>", "within another has no class; give it one.")
-            if label in self.defaults:
-                raise self.wrong("a <default>", f"has class {label!r}, as another one has; rename one of them.")
-            self._default(child, label, own)
-
-    def _check_tag(self, where: str, element: Element, known: set[str]) -> None:
-        """Refuse an element whose name is a misspelt one, which would not be read; note another one that is not known."""
-        if element.tag in known:
-            return
-        if meant := get_close_matches(element.tag, known, 1, cutoff=MISSPELT):
-            raise self.wrong(where, f"holds <{element.tag}>, which is unknown; did you mean <{meant[0]}>?")
-        self.note(f"{where}<{element.tag}> is not read")
-
-    def _whole(self, where: str, element: Element, inherited: str, kind: str = "") -> Element:
-        """Element with the attributes that it has by default, by its tag or as one of a kind."""
-        name = element.get("class", inherited)
-        if name not in self.defaults:
-            raise self.wrong(where, f"has class {name!r}, which no <default> defines; correct its name.")
-        if not kind:
-            self.check_attributes(where, element, ATTRIBUTES[element.tag])
-        return Element(element.tag, {**self.defaults[name].get(kind or element.tag, {}), **element.attrib})
-
-    def _meshes(self) -> dict[str, Element]:
-        out = {}
-        for asset in self.root.findall("asset"):
-            for element in asset.findall("mesh"):
-                whole = self._whole("a <mesh>", element, "main")
-                name = whole.get("name") or Path(whole.get("file", "")).stem
-                out[name] = whole
-        return out
 
     # ---- the tree
 
@@ -262,7 +142,7 @@ class _Reader(ElementReader):
         for option in self.root.findall("option"):
             self.check_attributes("<option>", option, ATTRIBUTES["option"])
             for child in option:
-                self._check_tag("<option>", child, {"flag"})
+                self.check_tag("<option>", child, {"flag"})
             off = {key for flag in option.findall("flag") for key in self._flags_off(flag)}
             for key in sorted(off & FLAGS.keys()):
                 self.note(f'<flag {key}="disable"> of <option> is left out; {FLAGS[key]}')
@@ -277,19 +157,19 @@ class _Reader(ElementReader):
     def _flags_off(self, flag: Element) -> set[str]:
         """Names of the flags that are off."""
         self.check_attributes("<option>", flag, ATTRIBUTES["option flag"])
-        return {key for key in flag.keys() if self._word("<option>", flag, key, "", ("enable", "disable")) == "disable"}
+        return {key for key in flag.keys() if self.word("<option>", flag, key, "", ("enable", "disable")) == "disable"}
 
     def _no_contact(self) -> list[tuple[str, str]]:
         """Pairs of bodies without contact: by <exclude>, and where no geoms have masks that match and no <pair> names them."""
         excluded: list[tuple[str, str]] = []
         named: set[tuple[str, str]] = set()
         for element in (one for contact in self.root.findall("contact") for one in contact):
-            self._check_tag("<contact>", element, {"exclude", "pair"})
+            self.check_tag("<contact>", element, {"exclude", "pair"})
             if element.tag == "exclude":
                 self.check_attributes("<contact>", element, ATTRIBUTES["exclude"])
                 excluded.append(self._pair(element, "excludes body", "body", [link.name for link in self.links]))
             elif element.tag == "pair":
-                self._whole("<contact>", element, "main")  # checks attributes and class
+                self.whole("<contact>", element, "main")  # checks attributes and class
                 geoms = self._pair(element, "pairs geom", "geom", list(self.body_of))
                 named.add((self.body_of[geoms[0]], self.body_of[geoms[1]]))
                 if len(element.attrib) > 2 + ("name" in element.attrib):
@@ -332,14 +212,14 @@ class _Reader(ElementReader):
                 yield _Held(child, place, turn, inherited)
                 continue
             self.check_attributes(where, child, ATTRIBUTES["frame"])
-            own = self.numbers(where, child, "pos", 3, "0 0 0"), self._turn(where, child)
+            own = self.numbers(where, child, "pos", 3, "0 0 0"), self.turn(where, child)
             kind = child.get("childclass", inherited)
             yield from self._content(where, child, kind, _Held(child, *_moved(place, turn, *own), kind))
 
     def _joints_of(self, where: str, held: Sequence[_Held]) -> list[_Held]:
         """Joints among what a body holds, with the attributes that they have by default."""
         chosen = [one for one in held if one.element.tag in ("joint", "freejoint")]
-        return [replace(one, element=self._whole(f"a joint of {where}", one.element, one.inherited)) for one in chosen]
+        return [replace(one, element=self.whole(f"a joint of {where}", one.element, one.inherited)) for one in chosen]
 
     def _body(self, own: _Held, above: _Place | None) -> None:
         """Read a body and those in it; its links and joints go to the lists. The base has nothing above it."""
@@ -352,7 +232,7 @@ class _Reader(ElementReader):
             if one.element.tag not in _BODY | _BODY_PASSED:
                 tag = one.element.tag
                 raise self.wrong(where, f"holds <{tag}>, which is not read; save the model as one plain file by MuJoCo.")
-        pose = self.numbers(where, element, "pos", 3, "0 0 0"), self._turn(where, element)
+        pose = self.numbers(where, element, "pos", 3, "0 0 0"), self.turn(where, element)
         place, around = _moved(own.place, own.turn, *pose)
         turn = np.asarray(around.as_rotvec())
         if above is None and (place.any() or np.any(turn)):
@@ -427,7 +307,7 @@ class _Reader(ElementReader):
             "rotor_inertia": self.number(what, joint, "armature", "0"),
         }
         rub = self.number(what, joint, "frictionloss", "0")
-        limited = self._word(what, joint, "limited", "auto", ("true", "false", "auto"))
+        limited = self.word(what, joint, "limited", "auto", ("true", "false", "auto"))
         if limited == "true" or (limited == "auto" and self.limited and joint.get("range")):
             low, high = unit * self.numbers(what, joint, "range", 2)
             if low == high == 0.0 and limited == "auto":
@@ -440,7 +320,7 @@ class _Reader(ElementReader):
             out["friction"] = rub
         elif rub:
             self.note(f"the friction of {what} is left out; a ball has none")
-        motors = self._word(what, joint, "actuatorfrclimited", "auto", ("true", "false", "auto"))
+        motors = self.word(what, joint, "actuatorfrclimited", "auto", ("true", "false", "auto"))
         if joint.get("actuatorfrcrange") and motors != "false" and kind != "ball":
             least, most = self.numbers(what, joint, "actuatorfrcrange", 2)
             out["max_effort"] = float(max(abs(least), abs(most)))
@@ -457,13 +337,13 @@ class _Reader(ElementReader):
         """Joints, with those that follow others by an equality."""
         joints = {joint.name: joint for joint in self.joints}
         given = [one for equality in self.root.findall("equality") for one in equality]
-        for element in [self._whole("an <equality>", one, "main", "equality") for one in given]:
+        for element in [self.whole("an <equality>", one, "main", "equality") for one in given]:
             first, second = element.get("joint1", ""), element.get("joint2", "")
             where = f"the equality of {first!r}"
-            self._check_tag("<equality>", element, EQUALITIES)
+            self.check_tag("<equality>", element, EQUALITIES)
             if element.tag == "joint":
                 self.check_attributes(where, element, ATTRIBUTES["equality joint"])
-            active = self._word(where, element, "active", "true", ("true", "false"))
+            active = self.word(where, element, "active", "true", ("true", "false"))
             if element.tag != "joint" or not second or active == "false":
                 self.note(f"<equality><{element.tag}> is not read; two links are joined by scene.join")
                 continue
@@ -481,34 +361,6 @@ class _Reader(ElementReader):
         return list(joints.values())
 
     # ---- matter
-
-    def _turn(self, where: str, element: Element) -> np.ndarray:
-        """Rotation vector (3,), rad, of an element."""
-        given = [key for key in _TURNS if element.get(key)]
-        if len(given) > 1:
-            raise self.wrong(where, f"is turned by {' and '.join(given)}; give one of them.")
-        if not given:
-            return np.zeros(3)
-        key = given[0]
-        values = self.numbers(where, element, key, {"quat": 4, "axisangle": 4, "xyaxes": 6, "zaxis": 3, "euler": 3}[key])
-        if key == "euler":
-            # small letters turn about axes that turn along, which scipy writes as capitals
-            return np.asarray(Rotation.from_euler(self.order.swapcase(), self.angle * values).as_rotvec())
-        size = float(np.linalg.norm(values[: 4 if key == "quat" else 3]))
-        if not size > 1e-9:
-            raise self.wrong(where, f"has {key} {element.get(key)!r}; it must not be zero.")
-        if key == "quat":
-            return np.asarray(Rotation.from_quat(values[[1, 2, 3, 0]]).as_rotvec())
-        if key == "axisangle":
-            return np.asarray(self.angle * values[3] / size * values[:3])
-        if key == "zaxis":
-            return _from_z(values / size)
-        x = values[:3] / size
-        y = values[3:] - x * (x @ values[3:])
-        if not np.linalg.norm(y) > 1e-9:
-            raise self.wrong(where, f"has xyaxes {element.get(key)!r}; the two must not be parallel.")
-        y /= np.linalg.norm(y)
-        return np.asarray(Rotation.from_matrix(np.column_stack([x, y, np.cross(x, y)])).as_rotvec())
 
     def _mask(self, what: str, geom: Element, key: str) -> int:
         """Bits of a mask, 32 at most."""
@@ -528,7 +380,7 @@ class _Reader(ElementReader):
         given = inertial is not None and self.from_geoms != "true"
         geoms = [one for one in held if one.element.tag == "geom"]
         for k, one in enumerate(geoms, 1):
-            geom = self._whole(f"a geom of {where}", one.element, one.inherited)
+            geom = self.whole(f"a geom of {where}", one.element, one.inherited)
             what = f"geom {geom.get('name') or k} of {where}"
             if geom.get("name"):
                 self.body_of[geom.get("name", "")] = name
@@ -544,7 +396,7 @@ class _Reader(ElementReader):
                 raise self.wrong(what, f"is a {kind}; allowed are {', '.join(_SHAPES)}.")
             if has_contact:
                 self.masks.append((name, *masks))
-            form = self._form(what, geom, kind, has_contact, given)
+            form = self.form(what, geom, kind, has_contact, given)
             if form is None:
                 continue
             shape, *pose = form
@@ -555,7 +407,7 @@ class _Reader(ElementReader):
             else:
                 (shapes if has_contact else visuals).append(Piece(shape, place, np.asarray(turn.as_rotvec())))
             if not given:
-                mass, centre, inertia = self._moments(what, geom, shape)
+                mass, centre, inertia = self.moments(what, geom, shape)
                 R = turn.as_matrix()
                 parts.append((mass, place + R @ centre, R @ inertia @ R.T))
         if given and inertial is not None:
@@ -563,31 +415,6 @@ class _Reader(ElementReader):
         if self.from_geoms == "false" and inertial is None:
             parts = []
         return *_summed(parts), shapes, visuals
-
-    def _moments(self, what: str, geom: Element, shape: Shape | TriMesh) -> Moments:
-        """Mass, centre of mass and inertia about it of a geom, in the frame of its shape."""
-        shell = geom.get("shellinertia") == "true"
-        if geom.get("type") == "mesh":
-            asset = self._asset(what, geom.get("mesh", ""))
-            way = self._word(f"mesh {geom.get('mesh')!r}", asset, "inertia", "shell" if shell else self.mesh_inertia, KINDS)
-            unit, centre, inertia = mass_of_mesh(self._surface(asset), way)
-            if not unit > 0.0:
-                raise self.wrong(what, "has a mesh that encloses nothing, or is inside out; give the body an <inertial>.")
-        else:
-            if shell:
-                self.note(f"{what} counts as solid, not as a shell; give the body an <inertial>")
-            unit, centre, inertia = mass_properties(cast(Shape, shape))
-        mass = self._mass(what, geom, unit)
-        return mass, centre, inertia * (mass / unit)
-
-    def _mass(self, what: str, geom: Element, unit: float) -> float:
-        """Mass of a geom, kg, of one with a given mass at density 1."""
-        if geom.get("mass") is not None:
-            return self.number(what, geom, "mass")
-        density = self.number(what, geom, "density", _DENSITY)
-        if density < 0.0:
-            raise self.wrong(what, f"has the density {density:g} kg/m^3; allowed are numbers from 0.")
-        return density * unit
 
     def _inertial(self, where: str, held: _Held) -> Moments:
         element = held.element
@@ -598,80 +425,10 @@ class _Reader(ElementReader):
             own = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
         else:
             own = np.diag(self.numbers(where, element, "diaginertia", 3))
-        centre, around = _moved(held.place, held.turn, centre, self._turn(where, element))
+        centre, around = _moved(held.place, held.turn, centre, self.turn(where, element))
         turn = around.as_matrix()
         inertia = turn @ own @ turn.T
         return mass, centre, self.balanced(where, mass, 0.5 * (inertia + inertia.T))
-
-    def _form(
-        self, what: str, geom: Element, kind: str, has_contact: bool, weighed: bool
-    ) -> tuple[Shape | TriMesh, np.ndarray, np.ndarray] | None:
-        """Shape of a geom, a surface where a mesh is drawn only, and its place and turn; None where it is not drawn either."""
-        if kind != "mesh":
-            return self._primitive(what, geom, kind)
-        asset, place = self._asset(what, geom.get("mesh", "")), self.numbers(what, geom, "pos", 3, "0 0 0")
-        try:
-            surface = self._surface(asset)
-        except InputError as error:
-            if has_contact or not weighed:
-                raise
-            self.note(f"{what}, which is drawn only, is left out: {str(error).removeprefix(f'{self.path}: ')}")
-            return None
-        return self.solid(what, surface) if has_contact else surface, place, self._turn(what, geom)
-
-    def _primitive(self, what: str, geom: Element, kind: str) -> tuple[Shape, np.ndarray, np.ndarray]:
-        """Box, sphere, capsule or cylinder, its place and turn."""
-        place, turn = self.numbers(what, geom, "pos", 3, "0 0 0"), self._turn(what, geom)
-        size = {"sphere": 1, "box": 3}.get(kind, 2)
-        if geom.get("fromto") and kind != "sphere":
-            ends = self.numbers(what, geom, "fromto", 6)
-            way = ends[3:] - ends[:3]
-            length = float(np.linalg.norm(way))
-            if not length > 0.0:
-                raise self.wrong(what, "has a fromto of no length; give two points.")
-            place, turn = 0.5 * (ends[:3] + ends[3:]), _from_z(-way / length)  # z goes to where it comes from
-            first = float(geom.get("size", "").split()[0]) if _numbers(geom.get("size", "")) else 0.0
-            if not first:
-                raise self.wrong(what, "has a fromto without size; give its radius.")
-            sizes = np.array([first, first, 0.5 * length] if kind == "box" else [first, 0.5 * length])  # a box is square
-        else:
-            words = geom.get("size", "").split()
-            geom.set("size", " ".join(words[:size]) if kind != "sphere" else " ".join(words[:1]))
-            sizes = self.numbers(what, geom, "size", size)
-        if not ((sizes >= 1.0 / MOST) & (sizes <= MOST)).all():
-            raise self.wrong(what, f"has the sizes {sizes.tolist()} m; allowed are numbers from {1.0 / MOST:g} to {MOST:g}.")
-        try:
-            return _shape(kind, sizes), place, turn
-        except ContactError as error:
-            raise self.wrong(what, f"has wrong sizes: {error}") from error
-
-    def _asset(self, what: str, name: str) -> Element:
-        """<mesh> of a name."""
-        if name not in self.meshes:
-            raise self.wrong(what, f"has the mesh {name!r}, which no <asset> names; correct its name.")
-        return self.meshes[name]
-
-    def _surface(self, asset: Element) -> TriMesh:
-        """Surface of a <mesh>, in metres."""
-        if asset in self.surfaces:
-            return self.surfaces[asset]
-        what = f"mesh {asset.get('name') or Path(asset.get('file', '')).stem!r}"
-        if asset.get("refpos") or asset.get("refquat") or not asset.get("file"):
-            raise self.wrong(what, "has refpos or refquat, or no file; move the points of the file instead.")
-        scale = self.numbers(what, asset, "scale", 3, "1 1 1")
-        file = self.folder / asset.get("file", "")
-        if not is_file(file):
-            raise self.wrong(what, f"has the file {file}, which is not there; correct its name, or meshdir.")
-        if not scale.all():
-            raise self.wrong(what, f"has the scale {asset.get('scale')!r}; allowed are numbers other than 0.")
-        try:
-            surface = load_surface(file)
-        except MeshError as error:
-            raise self.wrong(what, f"cannot be read: {error}") from error
-        triangles = surface.triangles if scale.prod() > 0.0 else surface.triangles[:, ::-1]  # a mirror turns them inside out
-        whole = make_trimesh(surface.points * scale, triangles, name=surface.name, source=surface.source)
-        self.surfaces[asset] = whole
-        return whole
 
 
 def _moved(place: np.ndarray, turn: Rotation, own: np.ndarray, rotation: np.ndarray) -> tuple[np.ndarray, Rotation]:
@@ -686,35 +443,9 @@ def _shifted(seen: Piece | TriMesh, by: np.ndarray) -> Piece | TriMesh:
     return make_trimesh(seen.points + by, seen.triangles, name=seen.name, source=seen.source)
 
 
-def _numbers(text: str) -> bool:
-    """Whether a text is some finite numbers."""
-    try:
-        return bool(text.split()) and all(math.isfinite(float(word)) for word in text.split())
-    except ValueError:
-        return False
-
-
-def _shape(kind: str, sizes: np.ndarray) -> Shape:
-    """Shape of a kind, by half its extents, or radius and half its length, m."""
-    if kind == "box":
-        return Box(tuple(sizes))
-    if kind == "sphere":
-        return Sphere(float(sizes[0]))
-    return (Capsule if kind == "capsule" else Cylinder)(float(sizes[0]), float(sizes[1]))
-
-
 def _behind(there: Rotation, turn: np.ndarray) -> np.ndarray:
     """Rotation vector (3,), rad, of a turn in a frame that is turned itself."""
     return np.asarray((there * Rotation.from_rotvec(turn)).as_rotvec())
-
-
-def _from_z(direction: np.ndarray) -> np.ndarray:
-    """Rotation vector (3,), rad, of the smallest turn from z to a unit vector."""
-    axis = np.cross([0.0, 0.0, 1.0], direction)
-    sine = float(np.linalg.norm(axis))
-    if sine < 1e-12:
-        return np.zeros(3) if direction[2] > 0.0 else np.array([math.pi, 0.0, 0.0])
-    return np.asarray(math.atan2(sine, float(direction[2])) / sine * axis)
 
 
 def _summed(parts: Sequence[Moments]) -> Moments:

@@ -159,8 +159,8 @@ class HealthWatch:
             return
         self.findings.judge(
             "jammed", names, float(sizes.max()), (0.0, 0.0), when,
-            f"{', '.join(names[:-1])} and {names[-1]} press on each other with {sizes.max():.2g} N in a step without an answer: "
-            "friction locks what a motion goes on to press, for which there may be no forces",
+            f"the contacts of {', '.join(names)} press with {sizes.max():.2g} N in a step without an answer: friction locks what "
+            "a motion goes on to press, for which there may be no forces",
             f"Nothing after this is right. Shorten the motion, {self._gently(names)} or by a force, or lower the friction.",
         )  # fmt: skip
 
