@@ -24,9 +24,9 @@ A solver is a class with ``description``, an options dataclass that extends :cla
     What rivals on W share; PGS with its ``local_kernels``; APGD.
 ``splitting``, ``ccs``, ``subadmm``
     ADMM with its ``linear_steps`` and ``penalty``; CCS, which is one of it; ADMM body by body.
-``canal``, ``augmented``, ``strict_newton``
+``canal``, ``augmented``, ``strict_newton``, ``penalty_path``
     The augmented Lagrangian of papers/000 and 002, with the ways of its Newton systems in ``canal_ways``; what such methods
-    share; the baselines of papers/000.
+    share; the baselines of papers/000; the path by which CANAL ends where its slip speeds do not settle.
 ``converted``, ``invertible``, ``definite``
     Local problems for solvers that need A; contact forces from velocities alone; whether A is positive definite.
 

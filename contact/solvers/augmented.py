@@ -28,7 +28,7 @@ _LAG, _SHARE = 0.25, 0.3
 #: The derivative along a step falls to this part of itself.
 LINE_SEARCH = 1e-3
 #: An inner problem is solved to this part of the last residual, between these bounds; steps that gain less end it below the last.
-_INNER, _INNER_LEAST, _INNER_MOST, ROUNDING = 0.1, 1e-12, 1e-2, 1e-7
+_INNER, INNER_LEAST, _INNER_MOST, ROUNDING = 0.1, 1e-12, 1e-2, 1e-7
 #: ... or always to this.
 _TIGHT = 1e-10
 #: Slip speeds are slow when their error fell by less than the second number over the first number of iterations.
@@ -203,7 +203,7 @@ class AugmentedLagrangian:
         problem, mu, plan = self.problem, self.problem.friction, self._plan
         given = Surrogate(self.lam, self.slip, self.beta * self.system.rho)
         states = self.state.copy()
-        aim = _TIGHT if plan.inner == "tight" else min(max(_INNER * residual, _INNER_LEAST), _INNER_MOST)
+        aim = _TIGHT if plan.inner == "tight" else min(max(_INNER * residual, INNER_LEAST), _INNER_MOST)
         found = self._inner.solve(given, self.v, self.state, aim, self.max_newton)
         self.newton_steps += found.steps
         self.evaluations += found.evaluations
@@ -220,7 +220,7 @@ class AugmentedLagrangian:
         self.al_error = norm(error)
         self.slip_error = norm(mu * (slip - self.slip))
         self._slips.append(self.slip_error)
-        self.slip = self._anderson.next(self.slip, slip, self.changed == 0 or self._slow)
+        self.slip = self._anderson.next(self.slip, slip, self.changed == 0 or self.slow)
         self.lam = new
         if self.al_error > _LAG * before and (plan.rule == "paper" or self.al_error > _SHARE * self.slip_error):
             self.beta = min(plan.growth * self.beta, plan.most)
@@ -231,7 +231,8 @@ class AugmentedLagrangian:
         return float(larger(self.dynamics, self.contact))
 
     @property
-    def _slow(self) -> bool:
+    def slow(self) -> bool:
+        """Whether the slip error has hardly fallen over the last iterations."""
         slips = self._slips
         return len(slips) > _SLOW_OVER and slips[-1] > _SLOW * slips[-1 - _SLOW_OVER]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,11 +19,14 @@ from contact.solvers.canal_ways import Base, DenseBase, PatchBase, SparseBase, S
 from contact.solvers.converted import solve_converted
 from contact.solvers.judge import Judge, Row, barring, drive
 from contact.solvers.newton_ways import SparseWay
+from contact.solvers.penalty_path import PenaltyPath
 from contact.solvers.strict_newton import Globalization, StrictNewton
 from contact.solvers.with_rows import takes_rows
 
 #: The acceleration starts anew where the residual is this many times the smallest one.
 _WORSE = 2.0
+#: So many iterations come before a path of the penalty, and between two of them.
+_PATIENCE = 20
 
 
 @dataclass(frozen=True)
@@ -55,6 +59,9 @@ class CanalOptions(FactorizationOptions):
     way : {"auto", "dense", "patch", "sparse"}
         Linear algebra: dense Cholesky factors of all rows, the same of the rows that contacts act on (A is factorized once), or
         sparse Cholesky factors. Default by the sizes.
+    path : bool
+        Whether a path of the penalty with the strict operator (``contact.solvers.penalty_path``) is tried where slip speeds are
+        slow to settle.
     """
 
     solver_name: ClassVar[str] = "canal"
@@ -70,6 +77,7 @@ class CanalOptions(FactorizationOptions):
     inner: Literal["adaptive", "tight"] = "adaptive"
     inner_method: Literal["newton"] | Globalization = "newton"
     way: Literal["auto"] | WayName = "auto"
+    path: bool = True
 
     def _checks(self) -> list[Check]:
         methods, ways = ("newton", *get_args(Globalization)), ("auto", *get_args(WayName))
@@ -112,9 +120,10 @@ class Canal(Told):
 
     Notes
     -----
-    An iteration is an outer one. ``Solution.details`` holds ``newton_steps``, ``line_search_evaluations``, ``factorizations``,
-    ``unfinished`` (inner problems not solved to their tolerance), ``beta`` (the last, relative), ``al_error`` and ``slip_error``
-    (m/s, of the constraints and of the slip speeds that were given), ``way`` and ``linear_algebra``.
+    An iteration is an outer one, or a point of a path. ``Solution.details`` holds ``newton_steps``, ``line_search_evaluations``,
+    ``factorizations``, ``unfinished`` (inner problems not solved to their tolerance), ``paths`` (how many were tried), ``beta``
+    (the last of the outer iterations, relative), ``al_error`` and ``slip_error`` (m/s, of the constraints and of the slip speeds
+    that were given), ``way`` and ``linear_algebra``.
     """
 
     description = "CANAL: augmented Lagrangian, convex inner problems by Newton's method; few unknowns with many contacts"
@@ -183,50 +192,68 @@ class Canal(Told):
 
 
 class _Iterations:
-    """Outer iterations on one problem, and the best iterate by the residuals that they see."""
+    """Outer iterations on one problem, paths of the penalty between them, and the best pair by the residuals that they see."""
 
     #: whether nothing is left to change: where an iteration no longer halves the residual, and there are no contacts or rounding
     #: bars the dynamics from the tolerance
     over = False
 
     def __init__(self, problem: ContactProblem, warm_start: WarmStart | None, base: Base, options: CanalOptions) -> None:
-        self.problem, self.base = problem, base
+        self.problem, self.base, self._options = problem, base, options
         v, lam, self._residual = np.zeros(problem.n), np.zeros((problem.n_contacts, 3)), 1.0
         if warm_start is not None:
             v, lam = np.array(warm_start.v, dtype=np.float64), np.array(warm_start.lam, dtype=np.float64).reshape(-1, 3)
             self._residual = residuals(problem, v, lam).worst
         lam = to_isotropic(problem, lam)
         method = options.inner_method
-        inner: Inner = base.inner() if method == "newton" else StrictNewton(base, method, options.backend, options.threads)
+        inner: Inner = base.inner() if method == "newton" else self._strict(method)
         self._outer = AugmentedLagrangian(base, base.start(v), lam, options.plan, inner)
+        self._paths: list[PenaltyPath] = []
+        self._on_path = False
+        #: how many iterations come before the next path
+        self._patience = _PATIENCE if options.path and method == "newton" else math.inf
         self.best, self._done, self._least = -1, 0, np.inf
         self._v, self._lam = self._outer.v.copy(), lam
+
+    def _strict(self, method: Globalization) -> StrictNewton:
+        return StrictNewton(self.base, method, self._options.backend, self._options.threads)
 
     @property
     def failed(self) -> bool:
         return self._outer.failed
 
     def until(self, aim: float, limit: int) -> list[Row]:
-        """Outer iterations until the residuals of the pair are at most ``aim``."""
-        outer = self._outer
+        """Outer iterations, or points of a path, until the residuals of the pair are at most ``aim``."""
         rows: list[Row] = []
-        while len(rows) < limit and not outer.failed:
-            before, known = outer.v.copy(), self._residual
-            outer.advance(known)
-            self._residual = outer.residual
-            hardly = self._residual > 0.5 * known
-            rows.append((outer.dynamics, outer.contact, norm(outer.v - before)))
-            if self._residual > _WORSE * self._least:
-                outer.restart()
+        while len(rows) < limit and not self._outer.failed:
+            now = self._now()
+            before, known = now.v.copy(), self._residual
+            now.advance(known)
+            self._residual = now.residual
+            rows.append((now.dynamics, now.contact, norm(now.v - before)))
             if self._residual < self._least or self.best < 0:
                 self.best, self._least = self._done, self._residual
-                self._v, self._lam = outer.v.copy(), outer.lam
+                self._v, self._lam = now.v.copy(), now.lam
             self._done += 1
-            self.over = hardly and (not self.problem.n_contacts or self._rounding_bars(aim))
+            if now is self._outer:
+                if self._residual > _WORSE * self._least:
+                    self._outer.restart()
+                hardly = self._residual > 0.5 * known
+                self.over = hardly and (not self.problem.n_contacts or self._rounding_bars(aim))
             if self._residual <= aim or self.over:
                 break
         rows[-1] = (None, None, rows[-1][2]) if self.best == self._done - 1 else rows[-1]
         return rows
+
+    def _now(self) -> AugmentedLagrangian | PenaltyPath:
+        """Return what goes on: where slip speeds are slow to settle a path from the best pair, for as long as it lasts."""
+        outer, paths = self._outer, self._paths
+        if self._on_path and paths[-1].over:
+            self._on_path, self._residual, self._patience = False, outer.residual, self._done + _PATIENCE
+        elif not self._on_path and outer.slow and self._done >= self._patience:
+            paths.append(PenaltyPath(self.base, self._strict("damped"), (self._v, self._lam), self._least))
+            self._on_path, self._residual = True, self._least
+        return paths[-1] if self._on_path else outer
 
     def _rounding_bars(self, aim: float) -> bool:
         """Whether nothing but rounding is left of the last pair, and that is more than ``aim``."""
@@ -242,12 +269,14 @@ class _Iterations:
 
     def details(self) -> dict[str, object]:
         """Numbers for the solution."""
-        outer = self._outer
+        outer, paths = self._outer, self._paths
+        on_paths = sum(path.newton_steps for path in paths)
         return {
-            "newton_steps": outer.newton_steps,
-            "line_search_evaluations": outer.evaluations,
-            "factorizations": outer.factorizations,
-            "unfinished": outer.unfinished,
+            "newton_steps": outer.newton_steps + on_paths,
+            "line_search_evaluations": outer.evaluations + sum(path.evaluations for path in paths),
+            "factorizations": outer.factorizations + on_paths,
+            "unfinished": outer.unfinished + sum(path.unfinished for path in paths),
+            "paths": len(paths),
             "beta": outer.beta,
             "al_error": outer.al_error,
             "slip_error": outer.slip_error,

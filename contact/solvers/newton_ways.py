@@ -66,10 +66,12 @@ class DenseWay:
 
     def factorize(self, gain: np.ndarray) -> bool:
         """Factorize A + J^T gain J, gain (nc, 3, 3), N s/m; False where a pivot is 0."""
-        pushed = (gain @ self._J.reshape(len(gain), 3, self._J.shape[1])).reshape(self._J.shape)
+        pressing = gain.any(axis=(1, 2))
+        J = self._J.reshape(len(gain), 3, self._J.shape[1])[pressing]
+        H = self._A + J.reshape(-1, J.shape[2]).T @ (gain[pressing] @ J).reshape(-1, J.shape[2])
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", sl.LinAlgWarning)
-            self._factors = sl.lu_factor(self._A + self._J.T @ pushed, overwrite_a=True, check_finite=False)
+            self._factors = sl.lu_factor(H, overwrite_a=True, check_finite=False)
         return bool(self._factors[0].diagonal().all())
 
     def solve(self, r: np.ndarray, left: float = 0.0) -> np.ndarray:

@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 
 from contact.linear import Backend
+from contact.metrics import norm
 from contact.metrics_kernels import TINY
 from contact.solvers import augmented_kernels as kernels
 from contact.solvers.augmented import InnerFound, Surrogate, System
@@ -57,12 +58,17 @@ class StrictNewton:
 
     def _residual(self, given: Surrogate, v: np.ndarray, state: np.ndarray) -> tuple[np.ndarray, float]:
         """Return r at v, (n,), N, times the weight, and the size of its largest term; sets the gains."""
+        terms = self._terms(given, v, state)
+        weight = self._problem.weight
+        scale = max(norm(weight * term) for term in terms)
+        return weight * (terms[0] - terms[1] - terms[2]), max(scale, TINY)
+
+    def _terms(self, given: Surrogate, v: np.ndarray, state: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return A v, b and what contacts push, each (n,), N; sets the gains."""
         problem = self._problem
         u = problem.moved(v).reshape(-1, 3) + problem.phi
         kernels.strict_with_slope(given.lam, u, problem.friction, given.beta, self._force, self._gain, state)
-        terms = problem.A @ v, problem.b, problem.pushed(self._force)
-        scale = max(float(np.linalg.norm(problem.weight * term)) for term in terms)
-        return problem.weight * (terms[0] - terms[1] - terms[2]), max(scale, TINY)
+        return problem.A @ v, problem.b, problem.pushed(self._force)
 
     def solve(self, given: Surrogate, v: np.ndarray, state: np.ndarray, aim: float, most: int) -> InnerFound:
         """Step until the residual is at most ``aim``, they are so many, or no step reduces the merit function."""
@@ -95,11 +101,12 @@ class StrictNewton:
 
     def _looker(self, given: Surrogate, v: np.ndarray, state: np.ndarray) -> Callable[[np.ndarray], float]:
         """Return |r|^2 at v + d as a function of d; it leaves the gains at v as they are."""
-        gain = self._gain.copy()
+        gain, weight = self._gain.copy(), self._problem.weight
 
         def look(d: np.ndarray) -> float:
-            r, _ = self._residual(given, v + d, state)
+            moving, given_force, pushed = self._terms(given, v + d, state)
             self._gain[:] = gain
+            r = weight * (moving - given_force - pushed)
             return float(r @ r)
 
         return look
