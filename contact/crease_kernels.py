@@ -230,7 +230,7 @@ def crossing(count: int, a: int, b: int, i: int, j: int, creases: Creases, shape
         if depth_in(a, own(turn, a, from_own), creases, shapes) > beside:
             return count
     feature = 1 + (i - creases.start[a]) * (creases.start[b + 1] - creases.start[b]) + j - creases.start[b]
-    at_contact = plus(origin, moved(at_a, -creases.thickness[i], normal))
+    at_contact = plus(origin, moved(at_a, -creases.thickness[i] - 0.5 * gap, normal))
     return put(count, creases.first[a], b, feature, gap, normal, at_contact, out)
 
 

@@ -68,8 +68,8 @@ class PointContacts:
         Rows: normal, first tangent, second tangent, in world components; right-handed and orthonormal. The
         normal points from the shape to the point.
     position : ndarray, (n, 3), m
-        Where the force acts, in the world: the point moved by its radius against the normal, or the point of the edge. Half-way
-        between a sphere, or a round end of a body, and a sphere or capsule.
+        Where the force acts, in the world: the point moved by its radius against the normal; half-way between two edges, two
+        mantles, or round bodies (a sphere or a round end of a body, and a sphere, a capsule or a cylinder).
     feature : ndarray, (n,)
         0 for a point, else 1 plus the number of the pair of edges (12 times the edge of the point's body, plus the other edge);
         for a cylinder see :mod:`contact.rim_kernels`, for edges of meshes and capsules :mod:`contact.crease_kernels`; for

@@ -179,6 +179,7 @@ def crossings(count: int, pair: Pair, i: int, j: int, boxes: Boxes, out: Output)
                 out.point[count], out.shape[count], out.gap[count] = pair.corner + start, b, gap
                 out.feature[count] = 1 + 12 * (4 * i + k) + 4 * j + m
                 write_frame(out.frame[count], normal[0], normal[1], normal[2])
-                write_row(out.position, count, moved(plus(place_of(boxes.translation, b), middle), on_a, along_a))
+                on_edge = moved(plus(place_of(boxes.translation, b), middle), on_a, along_a)
+                write_row(out.position, count, moved(on_edge, -0.5 * gap, normal))
             count += 1
     return count

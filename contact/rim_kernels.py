@@ -458,7 +458,7 @@ def mantle_contact(count: int, a: int, b: int, shapes: Shapes, out: Output) -> i
         return count
     normal = times(1.0 / length, apart)
     foot = moved(place_of(shapes.translation, a), on_a, along)
-    return put(count, shapes.rim[a], b, CROSSING, gap, normal, moved(foot, -shapes.size[a, 0], normal), out)
+    return put(count, shapes.rim[a], b, CROSSING, gap, normal, moved(foot, -shapes.size[a, 0] - 0.5 * gap, normal), out)
 
 
 @njit(cache=True, inner=True)
@@ -521,7 +521,7 @@ def mantles_of_cones(count: int, a: int, b: int, shapes: Shapes, out: Output) ->
     if abs(at_a) >= half_a or abs(at_b) >= half_b:
         return count
     foot = moved(moved(place_of(shapes.translation, a), 1.0, from_a), at_a, line_a)
-    return put(count, shapes.rim[a], b, CROSSING, best, normal, foot, out)
+    return put(count, shapes.rim[a], b, CROSSING, best, normal, moved(foot, -0.5 * best, normal), out)
 
 
 @njit(cache=True, inner=True)

@@ -96,6 +96,12 @@ def sharpest(rise: float) -> float:
 
 
 @njit(cache=True, inner=True)
+def between(distance: float, thickness: float) -> float:
+    """How far a contact is from a segment at this distance from a cone, m: half-way to a round one, on the cone for an edge."""
+    return 0.5 * (distance + thickness) if thickness > 0.0 else distance
+
+
+@njit(cache=True, inner=True)
 def segment_on_cone(
     count: int,
     a: int,
@@ -146,7 +152,7 @@ def segment_on_cone(
     normal = world(shapes.rotation, a, times(1.0 / sqrt(square), normal))
     if max(dot(normal, one), dot(normal, two)) > LEAN:
         return count
-    at_contact = moved(moved(middle, t, along), -deepest, normal)
+    at_contact = moved(moved(middle, t, along), -between(deepest, thickness), normal)
     return put(count, shapes.rim[a], b, number, deepest - thickness, times(-1.0, normal), at_contact, out)
 
 
@@ -216,7 +222,7 @@ def segment_contacts(
         if max(dot(normal, one), dot(normal, two)) > LEAN:
             continue
         needless |= flat and gap <= deepest + hair
-        at_contact = moved(moved(middle, at, along), -gap, normal)
+        at_contact = moved(moved(middle, at, along), -between(gap, thickness), normal)
         count = put(count, shapes.rim[a], b, number + end, gap - thickness, times(-1.0, normal), at_contact, out)
     if needless:
         return count
@@ -228,5 +234,5 @@ def segment_contacts(
     normal = world(shapes.rotation, a, normal)
     if max(dot(normal, one), dot(normal, two)) > LEAN:
         return count
-    at_contact = moved(moved(middle, t, along), -deepest, normal)
+    at_contact = moved(moved(middle, t, along), -between(deepest, thickness), normal)
     return put(count, shapes.rim[a], b, number, deepest - thickness, times(-1.0, normal), at_contact, out)

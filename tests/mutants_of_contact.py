@@ -37,13 +37,8 @@ MUTANTS = (
     ),
     Mutant(
         "physics", "CANAL forgets the slip of De Saxce", "contact/solvers/augmented.py",
-        "self.slip = self._anderson.next(self.slip, slip, self.changed == 0 or self.slow)", "self.slip = 0.0 * slip",
+        "self.slip = self._anderson.next(self.slip, slip, self.changed == 0 or self._slow)", "self.slip = 0.0 * slip",
         "test_canal.py::test_the_rule_of_the_papers_drives_the_penalty_up_where_slip_is_slow",
-    ),
-    Mutant(
-        "judges", "the path of CANAL takes points that were not reached", "contact/solvers/penalty_path.py",
-        "if found.residual <= max(aim, ROUNDING):", "if np.isfinite(found.residual):",
-        "test_canal.py::test_the_path_slows_down_where_a_point_is_not_reached",
     ),
     Mutant(
         "physics", "SubADMM has its slacks the wrong way", "contact/solvers/subadmm_kernels.py",
@@ -216,5 +211,10 @@ MUTANTS = (
         "judges", "a stop that nothing moves must not close by rounding", "contact/reduction.py",
         "phi[held & (phi[:, 0] > -_ROUNDED * speeds), 0] = 0.0", "pass",
         "test_joints.py::test_loops_that_cannot_move_converge",
+    ),
+    Mutant(
+        "judges", "the path of CANAL takes points that were not reached", "contact/solvers/penalty_path.py",
+        "if found.residual <= max(aim, ROUNDING):", "if np.isfinite(found.residual):",
+        "test_canal.py::test_the_path_slows_down_where_a_point_is_not_reached",
     ),
 )  # fmt: skip

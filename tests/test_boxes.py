@@ -109,7 +109,7 @@ def plain_crossings(halves, rotation, translation, margin: float):
         wide = abs(n @ apart) - extent(0, n) - extent(1, n) < margin
         if leads_out and inside_a and inside_b and wide and least <= gap < margin:
             start = int((local[0] > 0) @ [4, 2, 1])
-            yield 1 + 12 * i + j, start, gap, n, a[0] + along_a * da
+            yield 1 + 12 * i + j, start, gap, n, a[0] + along_a * da - 0.5 * gap * n
 
 
 def test_crossing_edges_equal_their_slow_twin():

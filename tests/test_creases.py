@@ -149,7 +149,8 @@ def plain_crossings(
         at_a, at_b = a0 + s * along, b0 + t * other
         if offset < -hair and not (inside(1, at_a, hair - LEAN * offset) and inside(0, at_b, hair - LEAN * offset)):
             continue
-        rows.append([offset - sum(radius), *normal, *(at_a - radius[0] * normal)])
+        gap = offset - sum(radius)
+        rows.append([gap, *normal, *(at_a - (radius[0] + 0.5 * gap) * normal)])
     hair = HAIR * min(0.5 * (shape.aabb[1] - shape.aabb[0]).max() for shape in shapes)
     own = points.feature == 0
     gaps = np.concatenate([points.gap[own], [row[0] for row in rows]])

@@ -220,7 +220,7 @@ class AugmentedLagrangian:
         self.al_error = norm(error)
         self.slip_error = norm(mu * (slip - self.slip))
         self._slips.append(self.slip_error)
-        self.slip = self._anderson.next(self.slip, slip, self.changed == 0 or self.slow)
+        self.slip = self._anderson.next(self.slip, slip, self.changed == 0 or self._slow)
         self.lam = new
         if self.al_error > _LAG * before and (plan.rule == "paper" or self.al_error > _SHARE * self.slip_error):
             self.beta = min(plan.growth * self.beta, plan.most)
@@ -231,8 +231,7 @@ class AugmentedLagrangian:
         return float(larger(self.dynamics, self.contact))
 
     @property
-    def slow(self) -> bool:
-        """Whether the slip error has hardly fallen over the last iterations."""
+    def _slow(self) -> bool:
         slips = self._slips
         return len(slips) > _SLOW_OVER and slips[-1] > _SLOW * slips[-1 - _SLOW_OVER]
 

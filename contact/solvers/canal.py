@@ -25,8 +25,11 @@ from contact.solvers.with_rows import takes_rows
 
 #: The acceleration starts anew where the residual is this many times the smallest one.
 _WORSE = 2.0
-#: So many iterations come before a path of the penalty, and between two of them.
-_PATIENCE = 20
+#: So many iterations come before a path of the penalty, and between two of them; it is tried where the best residual fell by less
+#: than the second number over the third number of iterations.
+_PATIENCE, _STALL, _STALL_OVER = 20, 0.1, 10
+#: The judge, if it was not content, looks again after so many iterations.
+_WAIT = 8
 
 
 @dataclass(frozen=True)
@@ -60,8 +63,8 @@ class CanalOptions(FactorizationOptions):
         Linear algebra: dense Cholesky factors of all rows, the same of the rows that contacts act on (A is factorized once), or
         sparse Cholesky factors. Default by the sizes.
     path : bool
-        Whether a path of the penalty with the strict operator (``contact.solvers.penalty_path``) is tried where slip speeds are
-        slow to settle.
+        Whether a path of the penalty with the strict operator (``contact.solvers.penalty_path``) is tried where iterations stall,
+        as they do where slip speeds go to and fro.
     """
 
     solver_name: ClassVar[str] = "canal"
@@ -163,7 +166,7 @@ class Canal(Told):
         iterations = _Iterations(problem, warm_start, self._base(isotropic(problem)), o)
         iterations.base.tell(judge)
         prepared = clock()
-        drive(iterations, judge, o.max_iterations)
+        drive(iterations, judge, o.max_iterations, _WAIT)
         times = {"prepare": prepared - started, "iterate": clock() - prepared}
         ended = "Ended after {} iterations, which leave nothing but rounding" if iterations.over else ""
         return judge.solution(times, {**iterations.details(), "linear_algebra": self.linear_algebra}, ended=ended)
@@ -210,6 +213,7 @@ class _Iterations:
         self._outer = AugmentedLagrangian(base, base.start(v), lam, options.plan, inner)
         self._paths: list[PenaltyPath] = []
         self._on_path = False
+        self._leasts: list[float] = []
         #: how many iterations come before the next path
         self._patience = _PATIENCE if options.path and method == "newton" else math.inf
         self.best, self._done, self._least = -1, 0, np.inf
@@ -235,6 +239,7 @@ class _Iterations:
                 self.best, self._least = self._done, self._residual
                 self._v, self._lam = now.v.copy(), now.lam
             self._done += 1
+            self._leasts.append(self._least)
             if now is self._outer:
                 if self._residual > _WORSE * self._least:
                     self._outer.restart()
@@ -246,14 +251,19 @@ class _Iterations:
         return rows
 
     def _now(self) -> AugmentedLagrangian | PenaltyPath:
-        """Return what goes on: where slip speeds are slow to settle a path from the best pair, for as long as it lasts."""
+        """Return what goes on: the outer iterations, or where they stall a path from the best pair, for as long as it lasts."""
         outer, paths = self._outer, self._paths
         if self._on_path and paths[-1].over:
             self._on_path, self._residual, self._patience = False, outer.residual, self._done + _PATIENCE
-        elif not self._on_path and outer.slow and self._done >= self._patience:
+        elif not self._on_path and self._done >= self._patience and self._stalls:
             paths.append(PenaltyPath(self.base, self._strict("damped"), (self._v, self._lam), self._least))
             self._on_path, self._residual = True, self._least
         return paths[-1] if self._on_path else outer
+
+    @property
+    def _stalls(self) -> bool:
+        """Whether the best residual has hardly fallen over the last iterations."""
+        return self._least > _STALL * self._leasts[-1 - _STALL_OVER]
 
     def _rounding_bars(self, aim: float) -> bool:
         """Whether nothing but rounding is left of the last pair, and that is more than ``aim``."""

@@ -419,15 +419,22 @@ class Method(Protocol):
         ...
 
 
-def drive(method: Method, judge: Judge, limit: int) -> None:
-    """Let a method iterate until the judge is content, its limit of iterations is reached, or it is over."""
+def drive(method: Method, judge: Judge, limit: int, wait: int | None = None) -> None:
+    """Let a method iterate until the judge is content, its limit of iterations is reached, or it is over.
+
+    Where the judge was not content with residuals that the method took for those asked for, it looks again after at most ``wait``
+    iterations; by default when they are ten times smaller.
+    """
     aim = judge.tolerance
     while True:
-        rows = method.until(aim, limit - len(judge.rows))
+        most = limit - len(judge.rows)
+        most = most if wait is None or not judge.rows else min(wait, most)
+        rows = method.until(aim, most)
         finished = judge.look(*method.answer(), method.best)
         judge.record(rows)
         if method.failed and not judge.converged:
             judge.failed = True
         if finished or method.over or method.failed or len(judge.rows) >= limit:
             return
-        aim *= _TIGHTER
+        if wait is None or len(rows) < most:
+            aim *= _TIGHTER
