@@ -54,6 +54,28 @@ def test_a_torque_turns_it_by_its_stiffness() -> None:
     assert stepper.state.q[3:7] == pytest.approx(quaternion_from_vector(torque / 2.0), abs=1e-9)
 
 
+@pytest.mark.parametrize("torque", [5.0, 7.0])
+@pytest.mark.parametrize("axis", [(0.0, 0.0, 1.0), (0.6, -0.64, 0.48)])
+def test_a_spring_that_is_turned_by_more_than_half_a_turn_is_said(torque: float, axis: tuple[float, float, float]) -> None:
+    """2 N m/rad bear 5 N m at 2.5 rad and never 7 N m: past half a turn the spring pulls along with them."""
+    scene = fs.Scene("turned", dt=0.01, duration=3.0, gravity=(0, 0, 0))
+    load = torque * np.array(axis)
+    body = scene.add_rigid("cube", fs.Box((HALF,) * 3), density=1000.0, load=lambda t: (np.zeros(3), min(t / 2, 1.0) * load))
+    scene.drive(body, STILL, stiffness=(500.0, 2.0))
+    run = fs.simulate(scene)
+    said = ["more than half a turn away" in reason for reason in run.reasons]
+    assert said == ([] if torque == 5.0 else [True])
+    assert run.verdict == ("good" if torque == 5.0 else "doubtful")
+
+
+def test_an_axis_without_stiffness_may_turn_round_and_round() -> None:
+    scene = fs.Scene("turning", dt=0.01, duration=1.0, gravity=(0, 0, 0))
+    body = scene.add_rigid("cube", fs.Box((HALF,) * 3), density=1000.0, angular_velocity=(0, 0, 10.0))
+    scene.drive(body, STILL, stiffness=(500.0, 500.0, 500.0, 2.0, 2.0, 0.0))
+    run = fs.simulate(scene)
+    assert (run.verdict, run.reasons) == ("good", [])
+
+
 @pytest.mark.parametrize("turning", [False, True])
 def test_it_swings_as_a_spring_does_and_keeps_its_energy(turning: bool) -> None:
     """Without damping: the period of mass or moment on its spring, second order in dt, and no energy gained or lost."""

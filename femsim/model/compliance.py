@@ -50,6 +50,8 @@ class CompliantDrive(CouplingDefaults):
     ----------
     wrench : ndarray, (6,), N and N m
         What acted on the base in the last step, torque about its centre of mass.
+    flipped : bool
+        Whether the target passed half a turn, so that its torque changed sides, since the start or the state taken back last.
     """
 
     kind = "compliant drive"
@@ -74,6 +76,9 @@ class CompliantDrive(CouplingDefaults):
         self.power, self.wrench = 0.0, np.zeros(6)
         #: velocities of the last step, where the next one looks whether a limit is reached, and of the last solve
         self._twist = self._latest = np.zeros(6)
+        #: rotation vector of the target from the base as the last step left it, and as it was read last, rad
+        self._turn = self._turned = np.zeros(3)
+        self.flipped = False
         self._pace, self._block = np.zeros(6), np.zeros((6, 6))
 
     def _target(self, t: float) -> np.ndarray:
@@ -89,7 +94,8 @@ class CompliantDrive(CouplingDefaults):
     def prepare(self, q: Sequence[np.ndarray], t: float, v_hat: np.ndarray | None = None) -> None:
         """Read the offset of the target: from the start of the step, or from where ``v_hat``, (6,), leads."""
         self._time, self._start = t, v_hat is None
-        self._spring = self.stiffness * _way(self._place(q[0]), self._target(t))
+        way = _way(self._place(q[0]), self._target(t))
+        self._spring, self._turned = self.stiffness * way, way[3:]
         self._known = self._twist if v_hat is None else self._motion_by(v_hat)
 
     def _place(self, q: np.ndarray) -> np.ndarray:
@@ -149,20 +155,27 @@ class CompliantDrive(CouplingDefaults):
         self.forces, self.power = (self.wrench[:3].copy(),), float(self.wrench @ self._latest)
 
     def settle(self, q: Sequence[np.ndarray]) -> None:
-        """Keep the velocity of the step for the next one."""
+        """Keep the velocity of the step for the next one, and look whether a turn that it resists jumped to its other side."""
         self._twist = self._latest
+        far = np.minimum(abs(self._turn), abs(self._turned)) > 0.5 * np.pi  # at half a turn its largest part is pi / sqrt(3)
+        self.flipped |= bool((far & (self._turn * self._turned < 0.0) & (self.stiffness[3:] > 0.0)).any())
+        self._turn = self._turned
 
     def reset(self) -> None:
         """Start from rest."""
         self._twist = self._latest = np.zeros(6)
+        self._turn = self._turned = np.zeros(3)
+        self.flipped = False
 
     def memory(self) -> dict[str, np.ndarray]:
-        """Give the velocity of the last step."""
-        return {"twist": self._twist}
+        """Give the velocity of the last step, and the turn of the target."""
+        return {"twist": self._twist, "turn": self._turn}
 
     def recall(self, memory: Mapping[str, np.ndarray]) -> None:
-        """Take it back."""
+        """Take them back."""
         self._twist = self._latest = memory["twist"]
+        self._turn = self._turned = memory["turn"]
+        self.flipped = False
 
     def reading(self) -> tuple[float, ...]:
         """No sensor of its own: a mount sensor of the body reads it."""

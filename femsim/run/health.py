@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from femsim.model.bodies.kinds import robot
+from femsim.model.compliance import CompliantDrive
 from femsim.run.verdict import Findings, Reason, When
 from femsim.step.report import StepReport
 from femsim.step.stepper import Stepper
@@ -92,6 +93,7 @@ class HealthWatch:
         self._creep(report.vitals.creep, when)
         self._elements(report, when)
         self._chambers(when)
+        self._springs(when)
         self._equations(report, when)
         self._moves(report, when)
         self._motors(report, when)
@@ -292,6 +294,16 @@ class HealthWatch:
                 f"the walls of {coupling.name} passed through each other: its volume is {coupling.reading()[1]:.3g} m^3",
                 "Give its body self_contact=True, or less suction.",
             )  # fmt: skip
+
+    def _springs(self, when: When) -> None:
+        for coupling in self._stepper.system.couplings:
+            if isinstance(coupling, CompliantDrive) and coupling.flipped:
+                self.findings.judge(
+                    "flipped", [coupling.name], 1.0, (0.0, math.inf), when,
+                    f"the motion of {coupling.name} went more than half a turn away from it, and its spring turns it the shorter "
+                    "way round",
+                    "Its torque changed sides. Turn it less, or give it a larger angular stiffness.",
+                )  # fmt: skip
 
     def _equations(self, report: StepReport, when: When) -> None:
         unbalanced, lacking = self._bodies(report.unbalanced), self._bodies(report.lacking)

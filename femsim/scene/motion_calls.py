@@ -50,7 +50,8 @@ class MotionCalls(SceneContents):
             time, e.g. fs.Profile.
         stiffness : float or sequence of float, optional
             Of the servo of ``position``, N/m, default 1e4. Of a motion: (N/m, N m/rad), or six along and about x, y, z of the
-            world, 0 for an axis that is free; left out, the motion is followed exactly.
+            world, 0 for an axis that is free; left out, the motion is followed exactly. The spring turns the body the shorter way
+            round, so a motion more than half a turn away pulls it to the other side; the verdict says so.
         damping : float or sequence of float, optional
             Of the servo, N s/m, default 100. Of a motion with stiffness: (N s/m, N m s/rad) or six; default critical for the
             mass of the body and its moments of inertia at the start.
