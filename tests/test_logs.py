@@ -69,6 +69,39 @@ def test_tables_are_recognised_without_a_card(tmp_path: Path, above: list[str], 
     assert log.sensor == "wrist" and log.warnings == ()
 
 
+@pytest.mark.parametrize(
+    "above",
+    [
+        ["t,Fx,Fy,Fz,Mx,My,Mz,Box", "(ms),(mN),(mN),(mN),(N mm),(N mm),(N mm),(°C)"],
+        ["t,Fx,Fy,Fz,Mx,My,Mz,Box", "ms,mN,mN,mN,N mm,N mm,N mm,-"],
+        ["t,Fx,Fy,Fz,Mx,My,Mz,Box", "[ms],[mN],[mN],[mN],[Nmm],[Nmm],[Nmm],"],
+        ['"Time, ms","Fx, mN","Fy, mN","Fz, mN","Mx, N mm","My, N mm","Mz, N mm","Box, inside"'],
+        ["Time in ms,Fx in mN,Fy in mN,Fz in mN,Mx in N mm,My in N mm,Mz in N mm,Box"],
+        ["Time ms,Fx mN,Fy mN,Fz mN,Mx N mm,My N mm,Mz Nmm,Fx min"],
+        ["Time [\u03bcs],Fx [uN],Fy [uN],Fz [uN],Mx [N mm],My [N mm],Mz [N mm],Box"],
+    ],
+)
+def test_units_count_however_a_header_states_them(tmp_path: Path, above: list[str]) -> None:
+    """A card could name such columns, and their numbers then were taken for s and N; μ written in Greek was no unit."""
+    scale = 1e3 * np.array([1e3, *[1e3] * 3, *[1.0] * 3]) if "uN" in above[0] else np.full(7, 1e3)
+    rows = [",".join([*(f"{x:.12g}" for x in np.array([t, *row]) * scale), "21"]) for t, row in zip(TIME, VALUES, strict=True)]
+    check(fs.read_log(text(tmp_path / "log.csv", *above, rows=rows), {"accept_large": True}))
+
+
+def test_numbers_with_a_decimal_comma_may_be_quoted(tmp_path: Path) -> None:
+    rows = [",".join(f'"{cell}"' for cell in row.split(";")) for row in lines(";", comma=True)]
+    check(fs.read_log(text(tmp_path / "log.csv", '"t","Fx","Fy","Fz","Tx","Ty","Tz"', rows=rows)))
+
+
+def test_brackets_that_hold_no_known_unit_are_spoken_of(tmp_path: Path) -> None:
+    """A log in ounces was taken in N without a word, a factor of 3.6 that a fit takes for stiffness."""
+    path = text(tmp_path / "log.csv", "t,F (ozf),b,c,d,e,f")
+    card: dict[str, Any] = {"axes": {"fx": "F (ozf)"}}
+    (said,) = fs.read_log(path, card).warnings
+    assert "'F (ozf)' is taken in N" in said and "set units.force in the card" in said
+    assert fs.read_log(path, {**card, "units": {"force": 0.278}}).warnings == ()
+
+
 @pytest.mark.parametrize("names", ["sec,nanosec", "header.stamp.sec,header.stamp.nanosec", "stamp_secs,stamp_nsecs"])
 def test_seconds_and_nanoseconds_are_one_clock(tmp_path: Path, names: str) -> None:
     """Their seconds alone repeat, and the advice was to keep the first of equal stamps."""

@@ -6,8 +6,10 @@ which is what a user needs to mend a log.
 
 from __future__ import annotations
 
+import csv
 import math
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -15,7 +17,7 @@ import numpy as np
 
 import foreign
 from femsim.base.errors import InputError
-from femsim.base.units import is_unit, split_unit
+from femsim.base.units import split_unit, units_of_row
 from foreign.text import read_bytes
 
 #: A table of more columns is none.
@@ -146,7 +148,7 @@ def _layout(file: str, lines: list[tuple[int, str]]) -> tuple[str | None, bool, 
         if (most := max(line.count(delimiter) for delimiter in ";\t, ")) >= MOST_COLUMNS:
             raise InputError(f"{file} has {most + 1} columns in line {number}; at most {MOST_COLUMNS} are read, so export less.")
     best: tuple[int, str | None, bool, int] = (0, None, False, 0)
-    for delimiter, comma in ((";", False), (";", True), ("\t", False), ("\t", True), (",", False), (None, False)):
+    for delimiter, comma in ((";", False), (";", True), ("\t", False), ("\t", True), (",", False), (",", True), (None, False)):
         data = [k for k, (_, line) in enumerate(head) if is_data(_split(line, delimiter), comma)]
         if len(data) > best[0]:
             best = (len(data), delimiter, comma, data[0])
@@ -156,7 +158,11 @@ def _layout(file: str, lines: list[tuple[int, str]]) -> tuple[str | None, bool, 
 
 
 def _split(line: str, delimiter: str | None) -> list[str]:
-    return [cell.strip().strip('"').strip() for cell in line.split(delimiter)]
+    cells = line.split(delimiter)
+    if '"' in line and delimiter is not None:
+        with suppress(csv.Error):  # a cell that is too long
+            cells = next(csv.reader([line], delimiter=delimiter, skipinitialspace=True))
+    return [cell.strip().strip('"').strip() for cell in cells]
 
 
 def is_data(cells: list[str], comma: bool) -> bool:
@@ -187,8 +193,9 @@ def _header(
     while used and len(candidates[used - 1]) == width and not names:
         cells = candidates[used - 1]
         used -= 1
-        if all(is_unit(cell) for cell in cells) and used and len(candidates[used - 1]) == width:
-            units = cells
+        stated = units_of_row(cells) if used and len(candidates[used - 1]) == width else []
+        if stated:
+            units = stated
         else:
             names = cells
     titles = tuple(names)

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 
 from femsim.base.errors import InputError
 
 _KGF, _LBF, _INCH = 9.80665, 4.4482216152605, 0.0254
 _LONGEST_NAME = 200
-TIME_UNITS = {"s": 1.0, "sec": 1.0, "seconds": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9, "min": 60.0}
+TIME_UNITS = {
+    "s": 1.0, "sec": 1.0, "seconds": 1.0, "ms": 1e-3, "msec": 1e-3, "us": 1e-6, "µs": 1e-6, "\u03bcs": 1e-6, "ns": 1e-9,
+    "min": 60.0,
+}  # fmt: skip
 #: SI value of one unit, by what is measured.
 UNITS: dict[str, dict[str, float]] = {
     "force": {
-        "N": 1.0, "mN": 1e-3, "kN": 1e3, "kg": _KGF, "kgf": _KGF, "g": 1e-3 * _KGF, "gf": 1e-3 * _KGF, "lbf": _LBF, "lb": _LBF,
+        "N": 1.0, "uN": 1e-6, "mN": 1e-3, "cN": 1e-2, "daN": 10.0, "kN": 1e3, "kg": _KGF, "kgf": _KGF, "g": 1e-3 * _KGF,
+        "gf": 1e-3 * _KGF, "lbf": _LBF, "lb": _LBF,
     },
     "torque": {
         "Nm": 1.0, "mNm": 1e-3, "Nmm": 1e-3, "Ncm": 1e-2, "kgfm": _KGF, "kgfcm": 1e-2 * _KGF, "lbfin": _LBF * _INCH,
@@ -51,6 +56,14 @@ def is_unit(text: str) -> bool:
     return bool(unit) and (unit in TIME_UNITS or any(unit in UNITS[kind] for kind in _IN_NAMES))
 
 
+def units_of_row(cells: Sequence[str]) -> list[str]:
+    """Read a line of a header as units, "(ms)", "mN", "-" for none; empty where most of its cells are none that are known."""
+    units = [re.sub(r"^[(\[]\s*(.*?)\s*[)\]]$", r"\1", cell) for cell in cells]
+    stated = [unit for unit in units if unit not in ("", "-")]
+    known = sum(unit in TIME_UNITS or any(plain_unit(unit) in kind for kind in UNITS.values()) for unit in stated)
+    return ["" if unit == "-" else unit for unit in units] if 2 * known > len(stated) else []
+
+
 def _ends_in_unit(name: str) -> bool:
     """Whether the last word of a name is a unit of anything, or a number."""
     last = re.split(r"[\s_]", name)[-1]
@@ -58,16 +71,20 @@ def _ends_in_unit(name: str) -> bool:
 
 
 def split_unit(name: str) -> tuple[str, str]:
-    """Split "Fx (N)", "Fx [N]", "Fx / N" and "left_fx_N" into name and unit; what is no unit stays in the name.
+    """Split "Fx (N)", "Fx [N]", "Fx / N", "Fx, N", "Fx in N", "Fx mN" and "left_fx_N" into name and unit.
 
-    "v m/s" is no velocity in m over seconds: what ends in a unit before the stroke is none of these.
+    What is no unit stays in the name. "v m/s" is no velocity in m over seconds: what ends in a unit before the stroke is none of
+    these. After a blank alone a letter is none either, nor are min, the smallest, and in.
     """
     if len(name) > _LONGEST_NAME:  # the time of the search grows with its square
         return name, ""
-    match = re.fullmatch(r"(.+?)\s*[\[(]([^\])]*)[\])]", name) or re.fullmatch(r"(.+?)_([A-Za-zµ]+)", name)
-    stroke = None if match else re.fullmatch(r"(.+?)\s*/\s*([A-Za-zµ·. ]+)", name)
+    match = re.fullmatch(r"(.+?)\s*[\[(]([^\])]*)[\])]", name) or re.fullmatch(r"(.+?)_([A-Za-zµ\u03bc]+)", name)
+    stroke = None if match else re.fullmatch(r"(.+?)\s*/\s*([A-Za-zµ\u03bc·. ]+)", name)
     if stroke and not _ends_in_unit(stroke[1]):
         match = stroke
+    if not match:
+        match = re.fullmatch(r"(.+?)(?:,\s*|\s+in\s+)([A-Za-zµ\u03bc·. ]+)", name)
+        match = match or re.fullmatch(r"(.+?)\s+(?!(?:min|in)$)((?:[mk]?N[ ·.]?)?[A-Za-zµ\u03bc]{2,})", name)
     if match and is_unit(match[2]):
         return match[1].strip(), match[2]
     return name, ""
@@ -76,10 +93,12 @@ def split_unit(name: str) -> tuple[str, str]:
 def stated_unit(name: str, kind: str) -> str:
     """Return the unit that the name of a column ends in, such as "p_kPa" or "p [kPa]"; "" where it has none.
 
-    After a dash, only units of the quantity count (mean_bar is no pressure); in brackets all do but single letters, such as
-    "(l)" for left, so that a wrong one is refused.
+    After a dash, a comma or a blank, only units of the quantity count (mean_bar is no torque); in brackets all do but single
+    letters, such as "(l)" for left, so that a wrong one is refused.
     """
-    match = re.search(r"(?:(?:_|\s/\s*)([A-Za-z0-9/^]+)|[\[(]([^\[\]()]+)[\])])$", name[-_LONGEST_NAME:].strip())
+    match = re.search(
+        r"(?:(?:_|\s/\s*|,\s*|\sin\s+|\s(?=\S\S))([A-Za-z0-9/^]+)|[\[(]([^\[\]()]+)[\])])$", name[-_LONGEST_NAME:].strip()
+    )
     if not match:
         return ""
     unit = plain_unit(match[1] or match[2])

@@ -102,15 +102,20 @@ def read_text(path: Path, card: Card, sensors: Sequence[str], markers: Sequence[
     table = read_table(path)
     columns, sensor, notes = choose_columns(table, card, sensors, markers)
     time = time_stamps(table, card)
-    values, channels = [], []
+    values, channels, doubts = [], [], []
     for name, group, kind, column, sign in columns:
         stated = table.units[table.columns.index(column)] or stated_unit(column, kind) or table.notes.get(f"{kind} units", "")
         factor = unit_factor(f"the log {path}, column {column!r}", kind, getattr(card.units, kind), stated)
         with np.errstate(over="ignore"):  # what is infinite is refused below, with all other values
             values.append(table.numbers(column) * (sign * factor))
         channels.append(Channel(name, group, _SI[kind]))
+        if getattr(card.units, kind) is None and not stated and column.endswith((")", "]")):
+            doubts.append(
+                f"column {column!r} is taken in {_SI[kind]}, since what stands in its brackets is no unit that is known; if it "
+                f"is one, set units.{kind} in the card"
+            )
     return Recording(
-        time, tuple(channels), np.column_stack(values), sensor, (*table.warnings, *notes, *notes_on_rate(table, card))
+        time, tuple(channels), np.column_stack(values), sensor, (*table.warnings, *notes, *doubts, *notes_on_rate(table, card))
     )
 
 
