@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from experiment import pulled
 from inline_engine import Inline
 from small_calibrations import FIT, FREE, TRUE, assert_refused, write
 
@@ -18,9 +19,12 @@ from femsim.cli import execute
 from femsim.studies.calibration import calibrate as calibrate_module
 from femsim.studies.calibration.concerns import concerns
 from femsim.studies.calibration.estimate import estimate, least_squares
-from femsim.studies.calibration.evaluate import Evaluation, Evaluator
+from femsim.studies.calibration.evaluate import Evaluation, Evaluator, block_of, samples_of
 from femsim.studies.calibration.file import Free, Search, read_calibration
 from femsim.studies.calibration.search import search
+from femsim.studies.comparison.card import read_card
+from femsim.studies.comparison.compare import compare
+from femsim.studies.comparison.readers import Channel
 from femsim.studies.sweeps import case as case_module, engine as engine_module
 from femsim.studies.sweeps.folder import hold_results
 from viz.ending import is_locked
@@ -313,6 +317,26 @@ def test_errors_in_gaps_of_logs_are_none(tmp_path: Path) -> None:
     empty = np.flatnonzero((error == 0.0).all(axis=1))
     assert len(empty) >= 9 and np.ptp(empty) == len(empty) - 1 and (error[empty[0] - 1] != 0.0).all()
     assert len(error) - len(empty) >= 15
+
+
+@pytest.mark.parametrize("rate", [100.0, 71.0, 130.0])
+def test_noise_counts_alike_wherever_a_run_puts_the_log(rate: float) -> None:
+    """Halfway between its samples interpolation had halved its square, by which fits with a lag to find were drawn there."""
+    time, own = 0.01 * np.arange(1, 301), np.arange(0.0, 2.0, 1.0 / rate)
+    noise, run = np.random.default_rng(3).normal(0.0, 0.1, len(own)), pulled(time, fx=np.sin(3.0 * time))
+    found = []
+    for offset in (0.5, 0.502, 0.505):
+        channel = Channel("fx", "force", "N")
+        values = (np.sin(3.0 * (own + 0.5)) + noise)[:, None]
+        log = fs.Log("log.csv", own, (channel,), values, read_card({"time": {"offset": offset}}), "pull")
+        found.append(compare(run, log))
+    samples = samples_of(found[0])
+    errors = [block_of(one, samples).error for one in found]
+    first, *others = (error * np.sqrt((error != 0.0).mean()) for error in errors)  # without the weight of an overlap that shrinks
+    for other, offset in zip(others, (0.502, 0.505), strict=True):
+        at = samples[0].time
+        moved = np.sin(3.0 * (at + offset)) - np.sin(3.0 * (at + 0.5))
+        np.testing.assert_allclose((other - first)[5:-5, 0], moved[5:-5], atol=2e-4)
 
 
 def test_a_parameter_that_may_be_none_can_be_free(tmp_path: Path) -> None:

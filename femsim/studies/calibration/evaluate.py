@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from femsim.studies.comparison.card import read_card
 from femsim.studies.comparison.compare import compare
 from femsim.studies.comparison.comparison import Comparison
 from femsim.studies.comparison.log import LEAST_SAMPLES, Log, check_once, no_sensor, read_log
+from femsim.studies.comparison.resampling import resample
 from femsim.studies.comparison.run_series import RunSeries, make_run_series
 from femsim.studies.sweeps.case import Job, Row, read_row, satisfies
 from femsim.studies.sweeps.engine import Engine
@@ -31,8 +32,6 @@ from femsim.studies.sweeps.sampling import make_cases
 #: Standard deviation before there is an estimate: this part of the largest range of a group's channels.
 FIRST_NOISE = 0.05
 _COMPILE_S = 120.0
-#: Part of the way from one sample to the next, which is in a gap, that counts as none.
-_ON_SAMPLE = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,7 +127,7 @@ class Evaluator:
         self.path, self.file, self.cases, self._engine, self._on = path, file, cases, engine, on_evaluation
         self.history: list[Evaluation] = []
         self._stack, self._started = ExitStack(), False
-        self._reference: dict[tuple[str, int], np.ndarray] = {}
+        self._samples: dict[tuple[str, int], list[Samples]] = {}
         middle = np.array([0.5] * len(file.free))
         first = self._case(file.experiments[0], middle, check=True)
         self.scene = Path(first.scene)
@@ -331,24 +330,37 @@ class Evaluator:
         out = []
         for number, logs in enumerate(self._logs[experiment.name]):
             comparison = compare(run, logs)
-            grid = self._reference.setdefault((experiment.name, number), comparison.time)
-            out.append(_block(comparison, grid))
+            samples = self._samples.setdefault((experiment.name, number), samples_of(comparison))
+            out.append(block_of(comparison, samples))
         return out
 
 
-def _block(comparison: Comparison, grid: np.ndarray) -> Block:
-    """Errors of all trials on a fixed grid; the grid of a comparison moves with the lag that it finds."""
+class Samples(NamedTuple):
+    """Samples of a trial that count: their times on the clock of the log, (m,), s, and which of them are in no gap."""
+
+    time: np.ndarray
+    there: np.ndarray
+
+
+def samples_of(comparison: Comparison) -> list[Samples]:
+    """Choose the samples of each trial: those of the common grid, where the first run puts it."""
+    return [Samples(comparison.time - t.offset, np.isfinite(t.values).all(axis=1)) for t in comparison.trials]
+
+
+def block_of(comparison: Comparison, samples: Sequence[Samples]) -> Block:
+    """Errors of all trials at fixed samples of the logs, whatever the lag that a comparison finds.
+
+    Interpolation smooths the noise of a log, so that on the grid of a run a lag of half a sample would fit better than the true
+    one, and parameters that make it. A run has no noise.
+    """
     columns = []
-    for trial in comparison.trials:
-        error = comparison.simulated - trial.values
-        on_grid = np.zeros((len(grid), error.shape[1]))
-        for k in range(error.shape[1]):
-            good = np.isfinite(error[:, k])
-            in_gap = np.interp(grid, comparison.time, ~good) > _ON_SAMPLE  # also between a gap and the last sample before it
-            there = (grid >= comparison.time[0] - 1e-9) & (grid <= comparison.time[-1] + 1e-9) & ~in_gap
-            on_grid[there, k] = np.interp(grid[there], comparison.time[good], error[good, k])
-            on_grid[:, k] *= np.sqrt(len(grid) / max(int(there.sum()), 1))  # an overlap that shrinks must not pay
-        columns.append(on_grid)
+    for trial, own in zip(comparison.trials, samples, strict=True):
+        at, first, last = own.time + trial.offset, comparison.time[0], comparison.time[-1]
+        there = own.there & (at >= first - 1e-9) & (at <= last + 1e-9)
+        simulated = resample(comparison.time, comparison.simulated, np.clip(at, first, last))
+        measured = resample(trial.own_time, trial.own_values, np.clip(own.time, trial.own_time[0], trial.own_time[-1]))
+        weight = np.sqrt(len(at) / max(int(there.sum()), 1))  # an overlap that shrinks must not pay
+        columns.append(np.where(there[:, None], weight * (simulated - measured), 0.0))
     groups = [c.group for c in comparison.channels]
     measured = comparison.measured[np.isfinite(comparison.measured).all(axis=1)]
     spans = dict.fromkeys(groups, 0.0)

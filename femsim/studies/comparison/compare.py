@@ -344,7 +344,7 @@ def _trial(placed: _Placed, grid: np.ndarray, simulated: np.ndarray, rate: float
         lag = find_lag(simulated[:, [k]], own, np.ones(1), least=-reach, greatest=reach, near=0)
         known = lag is not None and abs(lag.samples) < reach and max(lag.explained, axes[c.name].correlation ** 2) >= _SHARED
         lags[c.name] = 0.0 - lag.samples / rate if lag is not None and known else math.nan
-    return Trial(log.source, placed.offset, placed.explained, values, axes, lags)
+    return Trial(log.source, placed.offset, placed.explained, values, axes, lags, placed.time, placed.values)
 
 
 def _tare_of_run(run: RunSeries, simulated: np.ndarray, placed: Sequence[_Placed], warnings: list[str]) -> np.ndarray:

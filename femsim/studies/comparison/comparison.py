@@ -40,6 +40,10 @@ class Trial:
         By channel.
     lags : dict of str to float, s
         By channel, the remaining delay of the log behind the run after alignment.
+    own_time : ndarray, (m,), s
+        Even times on the clock of the log, from 0.
+    own_values : ndarray, (m, k), unit of the channels
+        The log there, filtered, its gaps bridged.
     """
 
     source: str
@@ -48,6 +52,8 @@ class Trial:
     values: np.ndarray
     axes: dict[str, Agreement]
     lags: dict[str, float]
+    own_time: np.ndarray
+    own_values: np.ndarray
 
     def __repr__(self) -> str:
         return f"<Trial {self.source}: {len(self.values)} samples, first at {self.offset:.4g} s of the run>"
