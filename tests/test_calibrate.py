@@ -24,6 +24,7 @@ from femsim.studies.calibration.file import Free, Search, read_calibration
 from femsim.studies.calibration.search import search
 from femsim.studies.comparison.card import read_card
 from femsim.studies.comparison.compare import compare
+from femsim.studies.comparison.comparison import Comparison
 from femsim.studies.comparison.readers import Channel
 from femsim.studies.sweeps import case as case_module, engine as engine_module
 from femsim.studies.sweeps.folder import hold_results
@@ -332,11 +333,28 @@ def test_noise_counts_alike_wherever_a_run_puts_the_log(rate: float) -> None:
         found.append(compare(run, log))
     samples = samples_of(found[0])
     errors = [block_of(one, samples).error for one in found]
-    first, *others = (error * np.sqrt((error != 0.0).mean()) for error in errors)  # without the weight of an overlap that shrinks
-    for other, offset in zip(others, (0.502, 0.505), strict=True):
-        at = samples[0].time
+    at, first = samples[0].time, errors[0]
+    for other, offset in zip(errors[1:], (0.502, 0.505), strict=True):
         moved = np.sin(3.0 * (at + offset)) - np.sin(3.0 * (at + 0.5))
         np.testing.assert_allclose((other - first)[5:-5, 0], moved[5:-5], atol=2e-4)
+
+
+def test_samples_at_the_ends_of_a_run_make_no_jump(tmp_path: Path) -> None:
+    """A noisy one that came in by a small move of the offset was a derivative of every parameter, which narrowed intervals."""
+    time = 0.01 * np.arange(1, 301)
+    run, noise = pulled(time, fx=np.sin(3.0 * time)), np.random.default_rng(5).normal(0.0, 0.2, 300)
+    values, channels = (np.sin(3.0 * time) + noise)[:, None], (Channel("fx", "force", "N"),)
+
+    def found(offset: float) -> Comparison:
+        log = fs.Log("log.csv", time - time[0], channels, values, read_card({"time": {"offset": offset}}), "pull")
+        return compare(run, log)
+
+    samples = samples_of(found(0.01))
+    error = [block_of(found(0.01 + shift), samples).error for shift in (-1e-4, 0.0, 1e-4)]
+    assert max(np.abs(np.diff(error, axis=0)).max(axis=(1, 2))) < 0.01
+    log = fs.Log("log.csv", time - time[0], channels, values, read_card({}), "pull")
+    edges = samples_of(compare(run, log))[0].there
+    assert not edges[:2].any() and not edges[-2:].any() and edges[3:-3].all()
 
 
 def test_a_parameter_that_may_be_none_can_be_free(tmp_path: Path) -> None:

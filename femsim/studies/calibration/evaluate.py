@@ -32,6 +32,8 @@ from femsim.studies.sweeps.sampling import make_cases
 #: Standard deviation before there is an estimate: this part of the largest range of a group's channels.
 FIRST_NOISE = 0.05
 _COMPILE_S = 120.0
+#: Samples at the ends of a run that stay out where the offset of a log is to be found, since it moves.
+_EDGE = 2.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -343,8 +345,16 @@ class Samples(NamedTuple):
 
 
 def samples_of(comparison: Comparison) -> list[Samples]:
-    """Choose the samples of each trial: those of the common grid, where the first run puts it."""
-    return [Samples(comparison.time - t.offset, np.isfinite(t.values).all(axis=1)) for t in comparison.trials]
+    """Choose the samples of each trial: those of the common grid, where the first run puts it.
+
+    Where the offset is to be found, none so near to the ends of the run that another offset would put it outside.
+    """
+    time, ends = comparison.time, comparison.run_time[[0, -1]]
+    inner = np.minimum(time - ends[0], ends[1] - time) >= _EDGE / comparison.rate
+    return [
+        Samples(time - t.offset, np.isfinite(t.values).all(axis=1) & (inner | math.isnan(t.explained)))
+        for t in comparison.trials
+    ]  # fmt: skip
 
 
 def block_of(comparison: Comparison, samples: Sequence[Samples]) -> Block:
@@ -353,14 +363,15 @@ def block_of(comparison: Comparison, samples: Sequence[Samples]) -> Block:
     Interpolation smooths the noise of a log, so that on the grid of a run a lag of half a sample would fit better than the true
     one, and parameters that make it. A run has no noise.
     """
-    columns = []
+    columns, first, last = [], comparison.run_time[0], comparison.run_time[-1]
     for trial, own in zip(comparison.trials, samples, strict=True):
-        at, first, last = own.time + trial.offset, comparison.time[0], comparison.time[-1]
-        there = own.there & (at >= first - 1e-9) & (at <= last + 1e-9)
-        simulated = resample(comparison.time, comparison.simulated, np.clip(at, first, last))
+        at = own.time + trial.offset
+        # at the ends of the run samples come and go by degrees: a jump would be a derivative
+        there = own.there * np.clip(1.0 + np.minimum(at - first, last - at) * comparison.rate, 0.0, 1.0)
+        weight = there * np.sqrt(len(at) / max(float((there**2).sum()), 1.0))  # an overlap that shrinks must not pay
+        simulated = resample(comparison.run_time, comparison.run_values, np.clip(at, first, last))
         measured = resample(trial.own_time, trial.own_values, np.clip(own.time, trial.own_time[0], trial.own_time[-1]))
-        weight = np.sqrt(len(at) / max(int(there.sum()), 1))  # an overlap that shrinks must not pay
-        columns.append(np.where(there[:, None], weight * (simulated - measured), 0.0))
+        columns.append(weight[:, None] * (simulated - measured))
     groups = [c.group for c in comparison.channels]
     measured = comparison.measured[np.isfinite(comparison.measured).all(axis=1)]
     spans = dict.fromkeys(groups, 0.0)

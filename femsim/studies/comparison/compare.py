@@ -159,6 +159,8 @@ def _compare(run: RunSeries, logs: Sequence[Log]) -> Comparison:
         channels=channels,
         time=grid,
         simulated=on_grid,
+        run_time=run.time,
+        run_values=simulated,
         measured=measured,
         trials=tuple(trials),
         axes=axes,

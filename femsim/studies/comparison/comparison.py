@@ -75,6 +75,8 @@ class Comparison:
         Common grid, on the clock of the run.
     simulated : ndarray, (n, k), unit of the channels
         The run on the grid, filtered as the logs are.
+    run_time, run_values : ndarray, (N,), s, and (N, k), unit of the channels
+        All of the run, filtered and tared as ``simulated``.
     measured : ndarray, (n, k)
         Mean of the trials; NaN where one of them has a gap.
     trials : tuple of Trial
@@ -99,6 +101,8 @@ class Comparison:
     channels: tuple[Channel, ...]
     time: np.ndarray
     simulated: np.ndarray
+    run_time: np.ndarray
+    run_values: np.ndarray
     measured: np.ndarray
     trials: tuple[Trial, ...]
     axes: dict[str, Agreement]
