@@ -89,7 +89,7 @@ def test_the_modulus_comes_back_within_its_interval(tmp_path: Path, monkeypatch:
 @pytest.mark.parametrize(
     ("card", "said"),
     [
-        (CARD.partition("[tare]")[0], "pull: a constant 0.199 N and a gain of 0.762 make 100 % of the misfit of load_fx"),
+        (CARD.partition("[tare]")[0], "pull: a constant 0.199 N and a gain of 0.763 make 100 % of the misfit of load_fx"),
         (CARD.replace("-Last", "Last"), "it would share 100.0 instead of 81.7 % of its variation: check its sign and unit"),
     ],
 )
