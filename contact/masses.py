@@ -67,3 +67,22 @@ def split_operator(masses: Masses, problem: ContactProblem, contacts: np.ndarray
     """
     J = problem.J
     return BlockRows(*_operator(masses, J.indptr, J.indices, J.data, contacts, dt))
+
+
+def operator_root(masses: Masses, problem: ContactProblem, contacts: np.ndarray, dt: float) -> sp.csr_matrix:
+    """Return R, (3k, n), sparse as J is, with W = R R^T for what :func:`split_operator` gives: sqrt(dt) J M^-1/2.
+
+    Parameters
+    ----------
+    masses, problem, contacts, dt
+        As there.
+    """
+    sizes, starts = np.diff(masses.first), masses.start[:-1]
+    root = masses.inverse.copy()
+    for size in np.unique(sizes):
+        place = starts[sizes == size, None] + np.arange(size * size)
+        values, vectors = np.linalg.eigh(masses.inverse[place].reshape(-1, size, size))
+        halves = (vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :]) @ vectors.transpose(0, 2, 1)
+        root[place] = halves.reshape(len(place), -1)
+    rows = (3 * contacts[:, None] + np.arange(3)).ravel()
+    return sp.csr_matrix(np.sqrt(dt) * (problem.J[rows] @ as_matrix(masses._replace(inverse=root))))

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cache, partial
+
 import numpy as np
+import scipy.sparse as sp
 
 from contact.compiled import Fixed, njit
 from contact.local import LocalProblem
 from contact.masses_kernels import BlockRows, find_groups, gather_group
 from contact.metrics_kernels import force_scales as fill_scales
-from contact.problem import force_scales
+from contact.problem import ContactProblem, Group, force_scales
 from contact.solvers.base import WarmStart
 from contact.solvers.canal import Canal, CanalOptions
 from contact.solvers.dense import SWEEPS, TRIAL_SCALE, DenseSolver
@@ -23,6 +27,8 @@ _SMALL = 50
 #: with the last will do. For 96 to 152 contacts of boxes that lean on one another it takes 15 to 40 ms, the proximal points 0.1
 #: to 1.4 s; for 48 to 120 of piles of dishes 5 to 30 ms, the points 0.1 to 0.7 s, which leave 1e-6 to 1e-5 of two in three.
 _MANY, _TRIED, _SINGULAR, _SHARP, _ITERATIONS, _FINE = 16, 30, 0.7, 2e-9, 60, 1e-8
+#: Of so many contacts CANAL is asked first, where a sparse root of W is known: a sweep over them takes as long as its answer.
+_SWEPT = 150
 #: What :class:`~contact.solvers.dense.DenseSolver` begins with.
 _FIRST_SWEEPS = SWEEPS[0]
 
@@ -35,6 +41,7 @@ def solve_split(
     tolerance: float,
     max_sweeps: int = 20000,
     enough: float = 0.0,
+    root: Callable[[], sp.csr_matrix] | None = None,
 ) -> float:
     """Solve u = W lam + q under the Signorini-Coulomb law; return the largest residual of a group.
 
@@ -59,8 +66,10 @@ def solve_split(
         Limit of sweeps and Newton steps in a group.
     enough : float
         Residual with which a group is done that hardly gains any more.
+    root : callable, optional
+        Gives a sparse R, (3nc, n), with W = R R^T, as :func:`contact.masses.operator_root` does. It is asked for at most once.
     """
-    nc = len(friction)
+    nc, sparse = len(friction), None if root is None else cache(root)
     order, ptr, joined = np.empty(nc, dtype=np.int64), np.empty(nc + 1, dtype=np.int64), np.empty(nc, dtype=np.int64)
     count, worst, place = _alone(W, q, friction, forces, order, ptr, joined), 0.0, np.empty(nc, dtype=np.int64)
     if count:
@@ -71,33 +80,58 @@ def solve_split(
         gather_group(W, group, place, WT)
         solver = DenseSolver(WT, friction[group], force_scales(WT.diagonal().reshape(-1, 3)))
         lam = forces[group].ravel()
-        worst = max(worst, _solve_group(solver, q[group].ravel(), lam, tolerance, max_sweeps, enough))
+        moved = None if sparse is None else partial(_rows_of, sparse, group)
+        worst = max(worst, _solve_group(solver, q[group].ravel(), lam, (tolerance, max_sweeps, enough), moved))
         forces[group] = lam.reshape(-1, 3)
     return worst
 
 
-def _solve_group(solver: DenseSolver, q: np.ndarray, lam: np.ndarray, tolerance: float, max_sweeps: int, enough: float) -> float:
-    """Solve one group, updating lam (3k,), N, in place; return its residual."""
-    left = max_sweeps
-    if len(solver.friction) >= _MANY:
-        found = solver.solve(q, lam, tolerance, min(_TRIED, max_sweeps), enough=enough)
-        if found.residual <= max(tolerance, min(enough, _SHARP)) or found.runaway:
-            return found.residual
-        left -= found.sweeps
-        residual = _solve_by_velocities(solver, q, lam, found.residual)
+def _rows_of(root: Callable[[], sp.csr_matrix], group: np.ndarray) -> sp.csr_matrix:
+    """Return the rows of a group of contacts in R, (3k, m), and its columns that are not zero."""
+    own = root()[(3 * group[:, None] + np.arange(3)).ravel()]
+    return own[:, np.unique(own.indices)]
+
+
+def _solve_group(
+    solver: DenseSolver,
+    q: np.ndarray,
+    lam: np.ndarray,
+    rules: tuple[float, int, float],
+    root: Callable[[], sp.csr_matrix] | None,
+) -> float:
+    """Solve one group, updating lam (3k,), N, in place; return its residual. ``rules``: tolerance, most sweeps, enough."""
+    tolerance, left, enough = rules
+    count = len(solver.friction)
+    if count >= _MANY:
+        residual = np.inf
+        if root is None or count < _SWEPT:
+            found = solver.solve(q, lam, tolerance, min(_TRIED, left), enough=enough)
+            left, residual = left - found.sweeps, found.residual
+            if residual <= max(tolerance, min(enough, _SHARP)) or found.runaway:
+                return residual
+        residual = _solve_by_velocities(solver, q, lam, residual, root)
         if residual <= min(enough, _FINE):
             return residual
     return solver.solve(q, lam, tolerance, left, enough=enough).residual
 
 
-def _solve_by_velocities(solver: DenseSolver, q: np.ndarray, lam: np.ndarray, before: float) -> float:
+def _solve_by_velocities(
+    solver: DenseSolver, q: np.ndarray, lam: np.ndarray, before: float, root: Callable[[], sp.csr_matrix] | None
+) -> float:
     """Improve lam (3k,), N, by CANAL, where far fewer velocities than contacts have rows are moved; return its residual."""
-    local = LocalProblem(solver.WT, q.reshape(-1, 3), solver.friction)
-    problem, forces = local.equivalent, lam.reshape(-1, 3)
+    if root is None:
+        problem = LocalProblem(solver.WT, q.reshape(-1, 3), solver.friction).equivalent
+    else:
+        R = root()
+        n = R.shape[1]
+        groups = (Group("all", 0, n, "generalized"),)
+        problem = ContactProblem(
+            sp.identity(n, format="csc"), np.zeros(n), R, q.reshape(-1, 3), solver.friction, 1.0, groups
+        )  # fmt: skip
     if problem.n > _SINGULAR * len(q):
         return before
     canal = Canal(CanalOptions(tolerance=_SHARP, max_iterations=_ITERATIONS))
-    found = canal.solve(problem, WarmStart(problem.J.T @ lam, forces)).lam.ravel()
+    found = canal.solve(problem, WarmStart(problem.J.T @ lam, lam.reshape(-1, 3))).lam.ravel()
     residual = solver.residual(q, found)
     if residual < before:
         lam[:] = found

@@ -24,7 +24,8 @@ from contact.metrics import residuals
 from contact.problem import force_scales
 from contact.solvers import augmented_kernels, canal, canal_kernels as kernels
 from contact.solvers.augmented import AugmentedLagrangian, ConvexNewton, InnerFound, Surrogate
-from contact.solvers.canal_ways import CholeskyWay, CompiledNewton, DenseBase, PatchBase, columns_of
+from contact.solvers.canal_ways import CholeskyWay, CompiledNewton, DenseBase, PatchBase, choose, columns_of
+from contact.solvers.newton_ways import DenseWay
 from contact.solvers.penalty_path import PenaltyPath
 from contact.solvers.strict_newton import StrictNewton, _dogleg_point
 
@@ -410,6 +411,19 @@ def test_piles_are_solved_in_a_few_tens_of_newton_steps(ring: int) -> None:
         assert residuals(problem, solution.v, solution.lam).worst <= 1e-8
         found.append(solution.details["newton_steps"])
     assert np.median(found) <= 70
+
+
+def test_contacts_of_the_same_bodies_fill_the_same_places() -> None:
+    """Many contacts of few pairs leave A + J^T J sparse; counted one by one they would fill a dense matrix."""
+    problem = side_by_side(12, ring=30)
+    assert 288 == problem.n < problem.n_contacts and choose(problem) == "sparse"
+    way = make_solver("canal").solve(problem).details["way"]
+    assert way == "sparse" and not DenseWay().take(problem, columns_of(problem))
+
+
+def test_auto_takes_it_for_walls_of_any_size() -> None:
+    found = make_solver("auto").solve(side_by_side(12, ring=8))
+    assert found.converged and found.details["tried"] == ("canal",)
 
 
 def test_auto_takes_it_for_piles_and_goes_on_where_it_fails() -> None:

@@ -21,7 +21,7 @@ from scipy.sparse.csgraph import connected_components
 
 import femsim as fs
 from contact import ContactError
-from contact.masses import as_matrix, product, split_operator, velocities
+from contact.masses import as_matrix, operator_root, product, split_operator, velocities
 from contact.masses_kernels import BlockRows, Masses, find_groups
 from contact.metrics import contact_residual
 from contact.problem import force_scales, make_problem
@@ -496,6 +496,42 @@ def test_many_contacts_of_few_bodies_are_solved_by_the_velocities_that_they_move
     assert solve_split(block_rows(W), q, problem.friction, forces, 1e-11, enough=1e-6) < 1e-8
     v = np.linalg.solve(problem.A.toarray(), problem.b + problem.J.T @ forces.ravel())
     assert contact_residual(problem, v, forces) < 1e-7
+
+
+@pytest.mark.parametrize("held", [False, True])
+def test_the_root_of_the_operator_gives_the_operator(held: bool) -> None:
+    """R R^T = W of some contacts of a soft cube, two rigid boxes and a driven one, and R is sparse as J is."""
+    scene = fs.Scene("root", dt=0.01)
+    scene.add_floor()
+    scene.add_soft("cube", fs.box_tets((0.04,) * 3, 2), fs.Elastic(1e5, 0.3, 1000.0), position=(0, 0, 0.02))
+    for name, place in (("one", (0.2, 0, 0.02)), ("two", (0.2, 0, 0.06))):
+        scene.add_rigid(name, fs.Box((0.03, 0.02, 0.02)), density=500.0, position=place)
+    if held:
+        scene.drive("two", fs.Motion([0.0, 1.0], [(0, 0, 0), (0, 0, -0.01)]))
+    stepper = Stepper(scene, make_solver("auto"))
+    start = stepper.state
+    take_step(stepper)
+    problem = stepper.problem
+    assert problem is not None
+    masses = stepper.system.mobility(start, stepper.state)
+    contacts = np.arange(0, problem.n_contacts, 2)
+    W, R = split_operator(masses, problem, contacts, 0.01), operator_root(masses, problem, contacts, 0.01)
+    whole = sp.bsr_matrix((W.blocks, W.indices, W.indptr), shape=(R.shape[0],) * 2).toarray()
+    np.testing.assert_allclose((R @ R.T).toarray(), whole, atol=1e-12 * np.abs(whole).max())
+    assert R.nnz <= problem.J.nnz
+
+
+@pytest.mark.parametrize("seed", [0, 3])
+def test_many_contacts_have_no_sweeps_where_a_root_is_known(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = pile(40, seed)
+    A, nc = problem.A.toarray(), problem.n_contacts
+    R = sp.csr_matrix(problem.J @ sl.fractional_matrix_power(A, -0.5).real)
+    q = (problem.J @ np.linalg.solve(A, problem.b)).reshape(nc, 3) + problem.phi
+    monkeypatch.setattr(DenseSolver, "sweep", None)
+    forces = np.zeros((nc, 3))
+    W = block_rows((R @ R.T).toarray())
+    assert solve_split(W, q, problem.friction, forces, 1e-11, enough=1e-6, root=lambda: R) < 1e-8
+    assert (forces[:, 0] > 0.0).any()
 
 
 @pytest.mark.parametrize("seed", range(5))

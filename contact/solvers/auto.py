@@ -41,8 +41,8 @@ _ROW_SECOND = 3e-10
 _PHASE = 150
 #: Share of the newest solve in what is learnt of both solvers, the bounds of COND's pace, and the factor on it after a failure.
 _LEARNING, _PACE_LEAST, _PACE_MOST, _FAILURE = 0.3, 0.2, 100.0, 10.0
-#: CANAL is picked for at most so many rows of A where contacts have more than they push, so that W is singular. It is left after
-#: so many outer iterations; piles that it suits take 10 to 35.
+#: CANAL is picked where contacts have more rows than they push, so that W is singular; beside bodies that deform for at most so
+#: many rows of A. It is left after so many outer iterations; piles that it suits take 10 to 35, walls of 600 bricks up to 100.
 _CANAL_ROWS, _CANAL_ITERATIONS = 200, 80
 #: Outer iterations of CANAL from nothing, after which the exact solver is asked: where forces are not unique, and what sticks
 #: changes, those of the last step may lead it into slow ways.
@@ -103,7 +103,7 @@ _TIRELESS = "banded"
 _FREE_SHARE = 0.5
 #: After a pick that does not converge these go on, in their order.
 _ORDERS = {
-    "few": ("few", "canal", "cond-newton", "fresh", "last"), "canal": ("canal", "cond-newton", "fresh", "last"),
+    "few": ("few", "canal", "fresh", "cond-newton", "last"), "canal": ("canal", "fresh", "cond-newton", "last"),
     "banded": ("banded", "cond-newton", "exact", "cond"), "cond-newton": ("cond-newton", "cond", "exact"),
     "cond": ("cond", "exact"), "exact": ("exact", "cond"),
 }  # fmt: skip
@@ -229,6 +229,11 @@ def _contact_pick(problem: ContactProblem) -> str:
     return "few" if n <= _FEW_ROWS and nc <= _FEW_CONTACTS and largest <= _FEW_SPREAD * least else "canal"
 
 
+def _is_rigid(problem: ContactProblem) -> bool:
+    """Whether no body deforms."""
+    return all(group.kind == "generalized" for group in problem.groups)
+
+
 def _pressing_rows(problem: ContactProblem, warm_start: WarmStart | None) -> int:
     """Rows of the contacts that press or approach at the start."""
     v, lam = (np.zeros(problem.n), np.zeros((0, 3))) if warm_start is None else (warm_start.v, warm_start.lam)
@@ -265,7 +270,7 @@ class Auto(Told):
 
     COND is also for many contacts on large bodies; where Newton steps cost less than the iterations that it needs, as in piles
     and where a step is linearised anew, COND finished by Newton takes its place. Where the one that was picked does not converge,
-    others go on: COND finished by Newton after CANAL, CANAL again from nothing, then the exact solver, and COND where that is the
+    others go on: after CANAL the same from nothing, COND finished by Newton, then the exact solver, and COND where that is the
     one that fails on many unknowns; after the banded solver the exact one, or COND finished by Newton where links have many
     contacts. A problem that one of them finds infeasible goes to no other. A pick that failed where another converged rests: that
     one takes its place for the next problems that it would be picked for. The banded solver never rests: its failures are cheap.
@@ -348,7 +353,7 @@ class Auto(Told):
         self._kind = _FAR
         if self._banded.fits(problem):
             return "banded"
-        if problem.n <= _CANAL_ROWS and problem.n_contacts:
+        if problem.n_contacts and (problem.n <= _CANAL_ROWS or _is_rigid(problem)):
             pick = _contact_pick(problem)
             if pick:
                 return pick

@@ -15,11 +15,11 @@ from contact.problem import ContactProblem, Group, force_scales
 from contact.solvers import canal_kernels as kernels, primal_kernels
 from contact.solvers.augmented import LINE_SEARCH, ROUNDING, ConvexNewton, Inner, InnerFound, Surrogate
 from contact.solvers.judge import Judge
-from contact.solvers.newton_ways import SparseWay, Way
+from contact.solvers.newton_ways import SparseWay, Way, pattern_of
 
 WayName = Literal["dense", "patch", "sparse"]
 #: Problems of at most so many rows are dense, and those with more than this share of entries in A + J^T J.
-_DENSE_ROWS, _DENSE_SHARE = 200, 0.3
+_DENSE_ROWS, _DENSE_SHARE = 200, 0.6
 #: Largest patch, in rows and as a part of the rows of A, and entries in a row of A up to which sparse factors are quicker anyway.
 _PATCH_ROWS, _PATCH_SHARE, _FEW_ENTRIES = 600, 0.8, 20
 #: Rows up to which our own kernel is quicker than LAPACK: always, and where J has at most this share of entries, as that of rigid
@@ -41,9 +41,7 @@ def choose(problem: ContactProblem) -> WayName:
     n = problem.n
     if n <= _DENSE_ROWS:
         return "dense"
-    # a row of J beyond its first two shares the columns of its contact
-    filled = problem.A.nnz + float(np.square(np.diff(problem.J.indptr)[::3]).sum())
-    if filled > _DENSE_SHARE * n * n:
+    if pattern_of(problem, columns_of(problem)).nnz > _DENSE_SHARE * n * n:
         return "dense"
     if problem.A.nnz <= _FEW_ENTRIES * n:
         return "sparse"

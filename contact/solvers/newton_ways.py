@@ -18,11 +18,21 @@ from contact.solvers.krylov import gmres
 from contact.sparse_lu import SparseFactors, make_sparse_factors
 
 #: Matrices of at most so many rows, or with more than this share of entries, are solved densely.
-_DENSE_ROWS, _DENSE_SHARE = 150, 0.3
+_DENSE_ROWS, _DENSE_SHARE = 150, 0.6
 #: Most steps of GMRES with older factors, and the part of what may be left that they leave, so that forces balance better.
 _LAGGED_STEPS, _SHARPER = 16, 1e-2
 #: Older factors are not tried where more contacts than so many have changed their state.
 _FEW = 2
+
+
+def pattern_of(problem: ContactProblem, columns: kernels.Columns) -> sp.csr_matrix:
+    """Return the pattern of A + J^T J with its diagonal, (n, n), indices in order; J comes by contacts."""
+    (ptr, col, _), n = columns, problem.n
+    touched = sp.csr_matrix((np.ones(len(col), dtype=np.int32), col, ptr), shape=(len(ptr) - 1, n))
+    own = sp.csr_matrix((np.ones(problem.A.nnz, dtype=np.int32), problem.A.indices, problem.A.indptr), shape=(n, n))
+    pattern = sp.csr_matrix(own + touched.T @ touched + sp.identity(n, dtype=np.int32, format="csr"))
+    pattern.sort_indices()
+    return pattern
 
 
 class Way(Protocol):
@@ -57,10 +67,8 @@ class DenseWay:
     def take(self, problem: ContactProblem, columns: kernels.Columns) -> bool:
         """Take a problem of few rows, or one whose contacts fill the matrix."""
         n = problem.n
-        if n > _DENSE_ROWS:
-            filled = problem.A.nnz + float(np.square(np.diff(columns.ptr)).sum())
-            if filled < _DENSE_SHARE * n * n:
-                return False
+        if n > _DENSE_ROWS and pattern_of(problem, columns).nnz < _DENSE_SHARE * n * n:
+            return False
         self._A, self._J = problem.A.toarray(), problem.J.toarray()
         return True
 
@@ -199,11 +207,7 @@ class SparseWay:
 
     def _renew(self, problem: ContactProblem) -> None:
         """Make the pattern of this problem, which has places for all of its entries."""
-        (ptr, col, _), n = self._columns, problem.n
-        touched = sp.csr_matrix((np.ones(len(col), dtype=np.int32), col, ptr), shape=(len(ptr) - 1, n))
-        own = sp.csr_matrix((np.ones(problem.A.nnz, dtype=np.int32), problem.A.indices, problem.A.indptr), shape=(n, n))
-        pattern = sp.csr_matrix(own + touched.T @ touched + sp.identity(n, dtype=np.int32, format="csr"))
-        pattern.sort_indices()
+        pattern = pattern_of(problem, self._columns)
         self._set_pattern(pattern.indptr, pattern.indices)
         self._factorized = None
         if not self._place() or self._lacking.any():

@@ -34,10 +34,11 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 
 from contact import ContactProblem, from_isotropic, isotropic, to_isotropic
 from contact.compiled import Fixed
-from contact.masses import softened, split_operator, velocities
+from contact.masses import operator_root, softened, split_operator, velocities
 from contact.masses_kernels import BlockRows
 from contact.metrics import any_of, is_finite
 from contact.split import solve_split
@@ -177,16 +178,18 @@ def end_velocity(
     if soft is not None and settings.theta == 1.0:  # what is soft has moved by its velocity at the end
         closed, soft = closed[soft[closed] == 0.0], None
     moved: Callable[[np.ndarray], np.ndarray]
+    root: Callable[[], sp.csr_matrix] | None = None
     own = problem.with_rows(rows.J, rows.friction)
     law = isotropic(own)
     if joints is None:
         masses = system.mobility(old, new)
         moved, W = partial(velocities, masses), split_operator(masses, law, closed, dt)
+        root = partial(operator_root, masses, law, closed, dt) if soft is None else None
     else:
         moved, W = joints.velocities, joints.operator(law, closed, dt)
     if soft is not None:
         W = softened(W, soft[closed] / ((1.0 - settings.theta) * dt))
-    impact = _Impact(rows, own, law, closed, W, moved, lam, u, new.v)
+    impact = _Impact(rows, own, law, closed, W, root, moved, lam, u, new.v)
     beyond = 0.0
     if not bounces:
         found = impact.ends(np.zeros(len(closed)))
@@ -215,7 +218,8 @@ class _Impact:
     """The contact law of the velocities at the end of a step, for the contacts ``closed``, (k,), of its ``rows``.
 
     ``own`` and ``law`` are the problem with these rows and the one with one coefficient a contact, ``W`` the operator of the
-    latter, ``moved`` what impulses make of velocities; ``lam`` and ``u`` are those of the step, (nc, 3), and ``before`` is v1*.
+    latter, ``root`` gives a sparse root of that, ``moved`` what impulses make of velocities; ``lam`` and ``u`` are those of the
+    step, (nc, 3), and ``before`` is v1*.
     """
 
     rows: ContactRows
@@ -223,6 +227,7 @@ class _Impact:
     law: ContactProblem
     closed: np.ndarray
     W: BlockRows
+    root: Callable[[], sp.csr_matrix] | None
     moved: Callable[[np.ndarray], np.ndarray]
     lam: np.ndarray
     u: np.ndarray
@@ -236,7 +241,7 @@ class _Impact:
         acting = to_isotropic(self.own, self.lam).copy()
         forces, q, impulse = acting[closed], np.empty((len(closed), 3)), np.empty(len(self.before))
         _without_forces(J.indptr, J.indices, J.data, self.before, along, rebound, closed, self.W, forces, q)
-        residual = solve_split(self.W, q, self.law.friction[closed], forces, _TOLERANCE, enough=_ENOUGH)
+        residual = solve_split(self.W, q, self.law.friction[closed], forces, _TOLERANCE, enough=_ENOUGH, root=self.root)
         kernels.change_forces(J.indptr, J.indices, J.data, closed, forces, dt, acting, impulse)
         v = self.before + self.moved(impulse)
         if not same:
