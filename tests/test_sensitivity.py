@@ -41,6 +41,8 @@ def build(a: float = 0.0, b: float = 0.0, idle: float = 0.0, count: int = 1) -> 
     scene = fs.Scene("box", dt=0.01, duration=0.01, theta=1.0)
     scene.add_floor()
     scene.add_rigid("box", fs.Box((0.1, 0.1, 0.1)), mass=10.0 + 2.0 * a + b, position=(0.0, 0.0, 0.1))
+    if b > 0.95:
+        scene.drive("box", fs.Motion([0.0, 0.01], [(0, 0, 0), (0, 0, -0.05)]))
     scene.sensor("floor", "floor")
     return scene
 '''
@@ -204,6 +206,18 @@ def test_samples_with_a_failed_case_are_left_out_and_said(tmp_path: Path) -> Non
     few = fs.sensitivity(bad, out=tmp_path / "bad", workers=1)
     assert few.status == "failed" and "samples have all their cases; 8 are needed" in few.message and few.indices == {}
     assert json.loads((tmp_path / "bad" / "sensitivity.json").read_text())["status"] == "failed"
+
+
+@pytest.mark.usefixtures("inline")
+def test_samples_with_a_wrong_case_are_left_out_and_said(tmp_path: Path) -> None:
+    """Boxes that are driven through the floor counted, and made all of the variance."""
+    path = write(tmp_path, AXES.replace("b = { between = [0, 0.9] }", "b = { between = [0, 1] }") + DESIGN + METRICS)
+    result = fs.sensitivity(path, out=tmp_path / "study", workers=1)
+    through = (design(16, 3)[..., 1] > 0.95).any(axis=1)
+    assert result.status == "not converged" and "wrong by their health" in result.message
+    assert result.left_out == through.sum() > 0
+    assert any(f"{result.left_out} samples are left out" in text for text in result.warnings)
+    assert result.indices["weight"].deviation < 0.5 * 9.81 * 2.9  # half of what the weight of a box ranges over
 
 
 @pytest.mark.usefixtures("inline")

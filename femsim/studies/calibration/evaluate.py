@@ -13,7 +13,6 @@ from typing import Any, NamedTuple, get_args
 import numpy as np
 
 from femsim.base.errors import InputError
-from femsim.base.status import FINISHED
 from femsim.run.sensors import sensor_columns
 from femsim.run.verdict import headline
 from femsim.scene.scene_file import load_scene, scene_parameters
@@ -24,7 +23,7 @@ from femsim.studies.comparison.comparison import Comparison
 from femsim.studies.comparison.log import LEAST_SAMPLES, Log, check_once, no_sensor, read_log
 from femsim.studies.comparison.resampling import resample
 from femsim.studies.comparison.run_series import RunSeries, make_run_series
-from femsim.studies.sweeps.case import Job, Row, read_row, satisfies
+from femsim.studies.sweeps.case import Job, Row, is_believed, read_row, satisfies
 from femsim.studies.sweeps.engine import Engine
 from femsim.studies.sweeps.file import SweepFile
 from femsim.studies.sweeps.sampling import make_cases
@@ -198,7 +197,7 @@ class Evaluator:
                 verdict = row.get("health", {})
                 if verdict.get("verdict") == "wrong":
                     message = f"{experiment.name}: {headline(verdict)}"
-                if row["status"] not in FINISHED or verdict.get("verdict") == "wrong":
+                if not is_believed(row):
                     blocks = []
                     break
                 blocks += self._blocks(experiment, self._run_series(experiment, job))
@@ -222,7 +221,7 @@ class Evaluator:
         return {
             e.name: [compare(self._run_series(e, jobs[e.name]), logs) for logs in self._logs[e.name]]
             for e in self.file.experiments
-            if (row := rows[jobs[e.name].id])["status"] in FINISHED and row.get("health", {}).get("verdict") != "wrong"
+            if is_believed(rows[jobs[e.name].id])
         }
 
     def _read(

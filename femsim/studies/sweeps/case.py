@@ -259,6 +259,11 @@ def is_number(value: Any) -> bool:
     return type(value) is float or (type(value) is int and -(1 << 63) <= value < 1 << 63)
 
 
+def is_believed(row: Row) -> bool:
+    """Whether a case finished, and its numbers are physics: not wrong by their health."""
+    return row["status"] in FINISHED and row.get("health", {}).get("verdict") != "wrong"
+
+
 def satisfies(row: Row | None, job: Job) -> bool:
     """Whether a row is finished and holds everything that a job asks for, so that the case need not run."""
     if row is None or row["status"] not in FINISHED:

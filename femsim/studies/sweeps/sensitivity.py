@@ -21,7 +21,7 @@ from femsim.base.errors import InputError, naming_parameters
 from femsim.base.files import replacing, write_errors, write_json
 from femsim.base.status import FINISHED, Status
 from femsim.base.versions import provenance
-from femsim.studies.sweeps.case import Row
+from femsim.studies.sweeps.case import Row, is_believed
 from femsim.studies.sweeps.file import Axis, SweepFile, read_sweep
 from femsim.studies.sweeps.sweep import Plan, plan_sweep, sweep
 from viz import plot_sensitivity
@@ -60,8 +60,8 @@ class SensitivityResult:
     Attributes
     ----------
     status : {"converged", "not converged", "interrupted", "failed"}
-        "converged": every case is there and converged; "not converged": some did not, or failed, and their samples are left out,
-        or a metric has too few numbers; "interrupted" and "failed": of the sweep, or too few samples; without indices.
+        "converged": every case is there and converged; "not converged": some did not, or a metric has too few numbers; samples
+        of those that failed, or are wrong by their health, are left out; "interrupted" and "failed": of the sweep, or too few samples; without indices.
     message : str
         One sentence.
     folder : Path
@@ -71,7 +71,7 @@ class SensitivityResult:
     warnings : tuple of str
         What a reader should know.
     samples, left_out : int
-        Points of the sequence, and points left out because one of their cases has no number.
+        Points of the sequence, and points left out because one of their cases has no number, or is wrong by its health.
     counts : dict of str to int
         Cases by status.
     """
@@ -216,11 +216,9 @@ def check_design(path: Path) -> None:
 
 
 def _table(plan: Plan) -> tuple[np.ndarray, np.ndarray]:
-    """Metrics of all cases of the design, (samples, D + 2, metrics), NaN where there is none; samples whose cases all ended."""
+    """Metrics of all cases of the design, (samples, D + 2, metrics), NaN where none is believed; samples whose cases all are."""
     names = list(plan.file.metrics)
-    rows: dict[str, Mapping[str, float]] = {
-        key: row.get("metrics", {}) for key, row in plan.rows.items() if row["status"] in FINISHED
-    }
+    rows: dict[str, Mapping[str, float]] = {key: row.get("metrics", {}) for key, row in plan.rows.items() if is_believed(row)}
     flat = [[float(rows.get(key, {}).get(name, math.nan)) for name in names] for key in plan.cases.order]
     per_sample = len(plan.cases.varied) + 2
     ended = np.asarray(np.array([key in rows for key in plan.cases.order]).reshape(-1, per_sample).all(axis=1))
@@ -231,7 +229,9 @@ def _notes(file: SweepFile, indices: Mapping[str, Indices], left_out: int, few: 
     notes = [f"{name} does not vary, and has no indices" for name in file.metrics if name not in indices and name not in few]
     notes += [f"{name} has numbers in all cases of {count} samples only, and no indices" for name, count in few.items()]
     if left_out:
-        notes.append(f"{left_out} samples are left out, since a case of theirs gave no number; the indices are of the others")
+        notes.append(
+            f"{left_out} samples are left out, since a case of theirs gave no number or is wrong; the indices are of the others"
+        )
     for name, own in indices.items():
         widest = max(half for _, half in (*own.first, *own.total))
         if widest > _WIDE:
