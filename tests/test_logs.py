@@ -100,6 +100,24 @@ def test_brackets_that_hold_no_known_unit_are_spoken_of(tmp_path: Path) -> None:
     (said,) = fs.read_log(path, card).warnings
     assert "'F (ozf)' is taken in N" in said and "set units.force in the card" in said
     assert fs.read_log(path, {**card, "units": {"force": 0.278}}).warnings == ()
+    card = {"axes": {"fx": "fx"}, "time": {"column": "Time (d)"}}
+    path = text(tmp_path / "days.csv", "Time (d),fx,b,c,d,e,f")
+    (said,) = fs.read_log(path, card).warnings
+    assert "'Time (d)' is taken in s" in said and "set time.unit in the card" in said
+    assert fs.read_log(path, {**card, "time": {"column": "Time (d)", "unit": "min"}}).warnings == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "unit"), [("Time (h)", 3600.0), ("t_h", 3600.0), ("time [minutes]", 60.0), ("Time hrs", 3600.0)]
+)
+def test_hours_and_minutes_are_read(name: str, unit: float, tmp_path: Path) -> None:
+    """A card that named a column "Time (h)" had its numbers taken for s without a word; F_h is still a force."""
+    rows = [",".join(f"{x:.12g}" for x in (t / unit, *row)) for t, row in zip(TIME, VALUES, strict=True)]
+    path = text(tmp_path / "log.csv", f"{name},F_h,b,c,d,e,f", rows=rows)
+    for card in ({}, {"time": {"column": name}}):
+        log = fs.read_log(path, {"axes": {"fx": "F_h"}} | card)
+        np.testing.assert_allclose(log.time, TIME - TIME[0], atol=1e-9)
+        np.testing.assert_allclose(log.values[:, 0], VALUES[:, 0], rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize("names", ["sec,nanosec", "header.stamp.sec,header.stamp.nanosec", "stamp_secs,stamp_nsecs"])
@@ -239,7 +257,7 @@ def test_other_refusals(tmp_path: Path) -> None:
     with pytest.raises(fs.InputError, match="does not exist"):
         fs.read_log(tmp_path / "none.csv")
     for card, words in (
-        ({"time": {"unit": "h"}}, "time.unit 'h' is unknown"),
+        ({"time": {"unit": "day"}}, "time.unit 'day' is unknown"),
         ({"axes": {"fx": "Fx"}, "markers": {"a": "A"}}, "keep one kind"),
         ({"tare": {"start": 2.0, "end": 1.0}}, "the end must lie behind the start"),
         ({"gravity": {"mas": 1.0}}, "gravity.mas: the key is unknown; did you mean 'mass'"),

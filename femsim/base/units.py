@@ -12,7 +12,7 @@ _KGF, _LBF, _INCH = 9.80665, 4.4482216152605, 0.0254
 _LONGEST_NAME = 200
 TIME_UNITS = {
     "s": 1.0, "sec": 1.0, "seconds": 1.0, "ms": 1e-3, "msec": 1e-3, "us": 1e-6, "µs": 1e-6, "\u03bcs": 1e-6, "ns": 1e-9,
-    "min": 60.0,
+    "min": 60.0, "mins": 60.0, "minutes": 60.0, "h": 3600.0, "hr": 3600.0, "hrs": 3600.0, "hours": 3600.0,
 }  # fmt: skip
 #: SI value of one unit, by what is measured.
 UNITS: dict[str, dict[str, float]] = {
@@ -41,6 +41,8 @@ COLUMN_UNITS = {
     "mps": ("speed", "m/s"), "Pa": ("pressure", "Pa"), "m2": ("area", "m^2"), "m3": ("volume", "m^3"), "J": ("energy", "J"),
     "": ("number", "1"),
 }  # fmt: skip
+#: What names of times have in them.
+_OF_TIME = re.compile(r"time|stamp|elapsed|clock|\bt$", re.IGNORECASE)
 #: Units of these are taken off the names of all columns of a table; others are letters and words too often (tau_l, mean_bar).
 _IN_NAMES = ("force", "torque", "length", "angle")
 
@@ -74,7 +76,8 @@ def split_unit(name: str) -> tuple[str, str]:
     """Split "Fx (N)", "Fx [N]", "Fx / N", "Fx, N", "Fx in N", "Fx mN" and "left_fx_N" into name and unit.
 
     What is no unit stays in the name. "v m/s" is no velocity in m over seconds: what ends in a unit before the stroke is none of
-    these. After a blank alone a letter is none either, nor are min, the smallest, and in.
+    these. After a blank alone a letter is none either, nor are min, the smallest, and in; h is one of times alone, since "F_h" is
+    horizontal.
     """
     if len(name) > _LONGEST_NAME:  # the time of the search grows with its square
         return name, ""
@@ -85,7 +88,7 @@ def split_unit(name: str) -> tuple[str, str]:
     if not match:
         match = re.fullmatch(r"(.+?)(?:,\s*|\s+in\s+)([A-Za-zµ\u03bc·. ]+)", name)
         match = match or re.fullmatch(r"(.+?)\s+(?!(?:min|in)$)((?:[mk]?N[ ·.]?)?[A-Za-zµ\u03bc]{2,})", name)
-    if match and is_unit(match[2]):
+    if match and is_unit(match[2]) and (plain_unit(match[2]) != "h" or _OF_TIME.search(match[1])):
         return match[1].strip(), match[2]
     return name, ""
 

@@ -236,7 +236,7 @@ def load_path(
     time : str, optional
         Name of the time column. Default: the first with a name of time ("time", "t", "header.stamp" ...).
     time_unit : str, optional
-        Unit of the times, "s", "ms", "us", "ns" or "min". Default: that in the header, else s.
+        Unit of the times, "s", "ms", "us", "ns", "min" or "h". Default: that in the header, else s.
     length : {"m", "mm", "cm", "um", "in"}, optional
         Unit of the positions. Default: that in the header, else m.
     angle : {"rad", "deg"}, optional

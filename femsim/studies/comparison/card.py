@@ -31,7 +31,7 @@ class TimeCard(_Section):
     """Table ``[time]``: the clock of the log. Its times count from the first sample of the file."""
 
     column: str | None = Field(default=None, description="column of the time stamps; default: recognised by its name")
-    unit: str | None = Field(default=None, description="s, ms, us, ns or min; default: from the header, else s")
+    unit: str | None = Field(default=None, description="s, ms, us, ns, min or h; default: from the header, else s")
     rate: Positive | None = Field(default=None, description="samples a second, where no column holds the time")
     offset: Finite | Literal["auto"] = Field(
         default="auto", description="time of the run at the first sample of the log, s, or 'auto'"

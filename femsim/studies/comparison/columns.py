@@ -245,6 +245,34 @@ def _stamps(table: Table, column: str, card: Card) -> np.ndarray:
     return table.numbers(name) * TIME_UNITS[unit]
 
 
+def notes_on_time(table: Table, card: Card) -> list[str]:
+    """Say where the time of a table, which the card names, has something in brackets that is no unit that is known."""
+    return [] if card.time.column is None else notes_on_brackets(table, card.time.column, "s", "time.unit", card.time.unit)
+
+
+def notes_on_brackets(table: Table, column: str, taken: str, field: str, given: str | float | None) -> list[str]:
+    """Say that a column is taken in an SI unit since its brackets hold no unit that is known, where the card gives none.
+
+    Parameters
+    ----------
+    table : Table
+        The log.
+    column : str
+        Name of the column, as the card may have it.
+    taken, field : str
+        The SI unit, and where the card may say another.
+    given : str or float, optional
+        What the card says.
+    """
+    stated = column in table.columns and table.units[table.columns.index(column)]
+    if given is not None or stated or not column.endswith((")", "]")):
+        return []
+    return [
+        f"column {column!r} is taken in {taken}, since what stands in its brackets is no unit that is known; if it is one, set "
+        f"{field} in the card"
+    ]
+
+
 def notes_on_rate(table: Table, card: Card) -> list[str]:
     """Say where the rate of a card is not that of the stamps that the table has beside it; a count of rows is none."""
     if card.time.rate is None or (column := _time_column(table) or _divided_clock(table)) is None:

@@ -24,7 +24,9 @@ from femsim.studies.comparison.columns import (
     check_different,
     choose_columns,
     group_of,
+    notes_on_brackets,
     notes_on_rate,
+    notes_on_time,
     odd_rate,
     single_column,
     squeezed,
@@ -102,18 +104,14 @@ def read_text(path: Path, card: Card, sensors: Sequence[str], markers: Sequence[
     table = read_table(path)
     columns, sensor, notes = choose_columns(table, card, sensors, markers)
     time = time_stamps(table, card)
-    values, channels, doubts = [], [], []
+    values, channels, doubts = [], [], notes_on_time(table, card)
     for name, group, kind, column, sign in columns:
         stated = table.units[table.columns.index(column)] or stated_unit(column, kind) or table.notes.get(f"{kind} units", "")
         factor = unit_factor(f"the log {path}, column {column!r}", kind, getattr(card.units, kind), stated)
         with np.errstate(over="ignore"):  # what is infinite is refused below, with all other values
             values.append(table.numbers(column) * (sign * factor))
         channels.append(Channel(name, group, _SI[kind]))
-        if getattr(card.units, kind) is None and not stated and column.endswith((")", "]")):
-            doubts.append(
-                f"column {column!r} is taken in {_SI[kind]}, since what stands in its brackets is no unit that is known; if it "
-                f"is one, set units.{kind} in the card"
-            )
+        doubts += notes_on_brackets(table, column, _SI[kind], f"units.{kind}", getattr(card.units, kind) or stated or None)
     return Recording(
         time, tuple(channels), np.column_stack(values), sensor, (*table.warnings, *notes, *doubts, *notes_on_rate(table, card))
     )

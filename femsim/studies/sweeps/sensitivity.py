@@ -61,7 +61,8 @@ class SensitivityResult:
     ----------
     status : {"converged", "not converged", "interrupted", "failed"}
         "converged": every case is there and converged; "not converged": some did not, or a metric has too few numbers; samples
-        of those that failed, or are wrong by their health, are left out; "interrupted" and "failed": of the sweep, or too few samples; without indices.
+        of those that failed, or are wrong by their health, are left out; "interrupted" and "failed": of the sweep, or too few
+        samples; without indices.
     message : str
         One sentence.
     folder : Path
