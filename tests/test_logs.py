@@ -247,6 +247,29 @@ def test_forces_beside_markers_are_said_to_be_unused(tmp_path: Path) -> None:
     assert fs.read_log(tmp_path / "log.csv", card, **names).warnings == ()
 
 
+@pytest.mark.parametrize("value", [0.0, None])
+def test_readings_that_freeze_or_drop_to_zero_are_said(value: float | None, tmp_path: Path) -> None:
+    """All channels at 0, or at their last reading, for 0.2 s counted as measured without a word."""
+    time = np.arange(600) / 100.0
+    values = np.column_stack([(3.0 + k + np.sin(2.0 * time + k)) for k in range(6)])
+    values += 1e-3 * np.random.default_rng(0).standard_normal(values.shape)
+    head = "time,Fx,Fy,Fz,Tx,Ty,Tz"
+
+    def read(name: str) -> tuple[str, ...]:
+        rows = [",".join(f"{x:.9g}" for x in (t, *row)) for t, row in zip(time, values, strict=True)]
+        return fs.read_log(text(tmp_path / name, head, rows=rows)).warnings
+
+    assert read("well.csv") == ()
+    values[200:220] = values[199] if value is None else value
+    (said,) = read("out.csv")
+    start = 1.99 if value is None else 2.0
+    assert (
+        said.startswith(f"fx, fy, fz, tx, ty, tz: not one digit changes from {start:g} to 2.19 s") and "empty these cells" in said
+    )
+    values[:] = np.round(values, 1)  # few digits repeat anywhere
+    assert read("coarse.csv") == ()
+
+
 def test_other_refusals(tmp_path: Path) -> None:
     good = text(tmp_path / "log.csv", "time,Fx,Fy,Fz,Tx,Ty,Tz")
     with pytest.raises(fs.InputError, match="nothing says which"):

@@ -35,6 +35,9 @@ _MOST_SAMPLES = 20_000_000
 _ROUNDED = 0.05
 #: A marker that is lost jumps by so many of its usual steps.
 _JUMP = 10.0
+#: Readings that are exactly alike for so many samples, in at most this part of a record, are frozen where others, but for this
+#: part, all differ.
+_LEAST_FROZEN, _MOST_FROZEN, _REPEATS = 5, 0.25, 0.01
 #: Samples that a comparison needs.
 LEAST_SAMPLES = 10
 
@@ -142,7 +145,7 @@ def read_log(
         )
     recording = _in_order(str(path), recording, repair=card.time.repair)
     _check_size(str(path), recording, card)
-    recording = replace(recording, warnings=(*recording.warnings, *_unseen(recording)))
+    recording = replace(recording, warnings=(*recording.warnings, *_unseen(recording), *_frozen(recording)))
     pull, warnings = np.zeros(3), recording.warnings
     if card.gravity is not None:
         kind = kinds.get(recording.sensor or "", next(iter(kinds.values())) if len(kinds) == 1 else "")
@@ -247,6 +250,32 @@ def _unseen(recording: Recording) -> list[str]:
             out.append(
                 f"marker {marker} jumps to 0, 0, 0 exactly, in {int(zero.sum())} of {len(zero)} samples, as where it was not "
                 "seen; empty these cells, since they count as measured"
+            )
+    return out
+
+
+def _frozen(recording: Recording) -> list[str]:
+    """Say where forces and single columns keep one value exactly and then jump, as where a sensor or its link was out."""
+    out = []
+    groups: dict[str, list[int]] = {}
+    for k, channel in enumerate(recording.channels):
+        if channel.alone or channel.kind != "position":
+            groups.setdefault(channel.name if channel.alone else "", []).append(k)
+    for own in groups.values():
+        steps = np.linalg.norm(np.diff(recording.values[:, own], axis=0), axis=1)
+        still = steps == 0.0
+        edges = np.flatnonzero(np.diff(np.r_[False, still, False]))
+        spans = [(a, b) for a, b in edges.reshape(-1, 2) if b - a + 1 >= _LEAST_FROZEN and a > 0 and b < len(steps)]
+        moving = steps[~still & np.isfinite(steps)]
+        lost = sum(b - a for a, b in spans)
+        if not spans or not len(moving) or lost > _MOST_FROZEN * len(steps) or still.sum() - lost > _REPEATS * len(steps):
+            continue
+        a, b = max(spans, key=lambda span: steps[span[1]])
+        if steps[b] > _JUMP * np.median(moving):
+            time, names = recording.time, ", ".join(recording.channels[k].name for k in own)
+            out.append(
+                f"{names}: not one digit changes from {time[a]:.4g} to {time[b]:.4g} s, then they jump, as where the sensor or "
+                "its link was out; empty these cells, since they count as measured"
             )
     return out
 
