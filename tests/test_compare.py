@@ -397,8 +397,11 @@ def test_what_does_not_fit_is_said(run: Path, tmp_path: Path) -> None:
     with pytest.raises(fs.InputError, match="different channels"):
         fs.compare(run, [log, other])
     assert [c.name for c in fs.compare(run, other).channels] == ["fz"]
-    thousand = fs.compare(run, write_csv(tmp_path / "mN.csv", time, 1e3 * values))
-    assert any("fz of the log is 1e+03 times that of the run: is its unit right?" in w for w in thousand.warnings)
+    # one in lbf without a unit was within a factor of ten, and nothing was said
+    for size, unit in ((1e-3, "mN"), (4.44822, "lbf"), (9.80665, "kg"), (1.0 / 4.44822, "lbf")):
+        wrong = fs.compare(run, write_csv(tmp_path / "unit.csv", time, values / size))
+        told = f"fz of the log is {1.0 / size:.3g} times that of the run: is its unit right ({unit})?"
+        assert any(told in w for w in wrong.warnings)
 
 
 # ------------------------------------------------------------------------------------------------------------- constant offsets

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from femsim.base.errors import InputError, naming_parameters
+from femsim.base.units import UNITS
 from femsim.run.result import Run
 from femsim.studies.comparison.agreement import Agreement, agreement, vector_rmse
 from femsim.studies.comparison.alignment import clock_hint, find_lag, find_offset
@@ -33,6 +34,8 @@ _MOST_SAMPLES = 5_000_000
 _MOST, _NOTICED, _LEAST_FORCE = 0.8, 0.5, 1e-3
 #: Run and log have one shape, of the same or of the other sign, from this correlation on.
 _ALIKE = 0.9
+#: A gain is that of a unit where its logarithm is so near.
+_SAME_UNIT = 0.01
 #: A lag that remains is told where run and log share this part of the variation.
 _SHARED = 0.5
 #: It is taken for a weight where it lies along gravity (cosine), and for that of a body whose mass is so near.
@@ -407,6 +410,14 @@ def _unit_hints(channels: Sequence[Channel], axes: Mapping[str, Agreement]) -> d
             if c.alone:
                 asked = "is its sign right ('-' before its column in the card turns it)?"
             out[c.name] = f"{c.name} of the log is {a.gain:.3g} times that of the run: {asked}"
-        elif a.correlation >= _ALIKE and not 0.1 < a.gain < 10.0:
-            out[c.name] = f"{c.name} of the log is {a.gain:.3g} times that of the run: is its unit right?"
+        elif a.correlation >= _ALIKE and ((unit := _unit_of(c.kind, a.gain)) or not 0.1 < a.gain < 10.0):
+            asked = f"is its unit right{f' ({unit})' if unit else ''}?"
+            out[c.name] = f"{c.name} of the log is {a.gain:.3g} times that of the run: {asked}"
     return out
+
+
+def _unit_of(kind: str, gain: float) -> str:
+    """Name the unit by which a log may have been read wrongly, of those that a gain is near to; "" for none."""
+    units = UNITS["length" if kind == "position" else kind].items()
+    near = (name for name, size in units if size != 1.0 and abs(abs(math.log(gain)) - abs(math.log(size))) < _SAME_UNIT)
+    return next(near, "")
