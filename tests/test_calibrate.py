@@ -339,6 +339,20 @@ def test_noise_counts_alike_wherever_a_run_puts_the_log(rate: float) -> None:
         np.testing.assert_allclose((other - first)[5:-5, 0], moved[5:-5], atol=2e-4)
 
 
+def test_white_noise_stays_white_wherever_a_run_puts_the_log() -> None:
+    """Samples between those of the log had 0.6 of its square and hung together, as of a model that is not exact."""
+    time = 0.01 * np.arange(1, 301)
+    run, noise = pulled(time, fx=np.sin(3.0 * time)), np.random.default_rng(5).normal(0.0, 0.1, 200)
+    channels, own = (Channel("fx", "force", "N"),), 0.01 * np.arange(200)
+    for offset in (0.51, 0.513, 0.515, 0.518):
+        values = (np.sin(3.0 * (own + offset)) + noise)[:, None]
+        log = fs.Log("log.csv", own, channels, values, read_card({"time": {"offset": offset}}), "pull")
+        found = compare(run, log)
+        error = block_of(found, samples_of(found)).error[2:-2, 0]
+        assert error.std() == pytest.approx(noise.std(), rel=0.01)
+        assert abs(np.corrcoef(error[1:], error[:-1])[0, 1] - np.corrcoef(noise[1:], noise[:-1])[0, 1]) < 0.02
+
+
 def test_samples_at_the_ends_of_a_run_make_no_jump(tmp_path: Path) -> None:
     """A noisy one that came in by a small move of the offset was a derivative of every parameter, which narrowed intervals."""
     time = 0.01 * np.arange(1, 301)

@@ -344,16 +344,23 @@ class Samples(NamedTuple):
 
 
 def samples_of(comparison: Comparison) -> list[Samples]:
-    """Choose the samples of each trial: those of the common grid, where the first run puts it.
+    """Choose the samples of each trial: those of the common grid, where the first run puts it, moved onto those of the log.
 
-    Where the offset is to be found, none so near to the ends of the run that another offset would put it outside.
+    Between these interpolation would smooth the noise, and white noise would hang together. Where the offset is to be found, none
+    is so near to the ends of the run that another offset would put it outside.
     """
     time, ends = comparison.time, comparison.run_time[[0, -1]]
     inner = np.minimum(time - ends[0], ends[1] - time) >= _EDGE / comparison.rate
     return [
-        Samples(time - t.offset, np.isfinite(t.values).all(axis=1) & (inner | math.isnan(t.explained)))
+        Samples(_onto(time - t.offset, t.own_time), np.isfinite(t.values).all(axis=1) & (inner | math.isnan(t.explained)))
         for t in comparison.trials
     ]  # fmt: skip
+
+
+def _onto(time: np.ndarray, stamps: np.ndarray) -> np.ndarray:
+    """Move times, all alike, so that the middle one is at the nearest stamp: all of them are where both have one rate."""
+    middle = time[len(time) // 2]
+    return np.asarray(time + (stamps[np.abs(stamps - middle).argmin()] - middle))
 
 
 def block_of(comparison: Comparison, samples: Sequence[Samples]) -> Block:
