@@ -43,7 +43,7 @@ _PHASE = 150
 _LEARNING, _PACE_LEAST, _PACE_MOST, _FAILURE = 0.3, 0.2, 100.0, 10.0
 #: CANAL is picked where contacts have more rows than they push, so that W is singular; beside bodies that deform for at most so
 #: many rows of A. It is left after so many outer iterations; piles that it suits take 10 to 35, walls of 600 bricks up to 100.
-_CANAL_ROWS, _CANAL_ITERATIONS = 200, 80
+_CANAL_ROWS, _CANAL_ITERATIONS = 200, 160
 #: Outer iterations of CANAL from nothing, after which the exact solver is asked: where forces are not unique, and what sticks
 #: changes, those of the last step may lead it into slow ways.
 _FRESH_ITERATIONS = 240
