@@ -409,6 +409,48 @@ def test_canal_goes_on_from_nothing_where_its_start_led_it_astray(monkeypatch: p
     assert solver.solve(problem, start).details["tried"] == ("canal",) and starts == [False]
 
 
+#: Places of eight points on a side of a box, in halves of its width.
+RING = [(y, z) for y in (-1.0, 0.0, 1.0) for z in (-1.0, 0.0, 1.0) if y or z]
+
+
+def box_between_walls() -> ContactProblem:
+    """A box that falls between two walls, which it touches at eight points each, without a force."""
+    mass, dt, J = np.array([1.0, 1.0, 1.0, 2e-3, 2e-3, 2e-3]), 0.01, []
+    for side in (-1.0, 1.0):
+        frame = np.array([[-side, 0, 0], [0, 1, 0], [0, 0, -side]])
+        for y, z in RING:
+            point = 0.0625 * np.array([side, y, z])
+            J.append(np.hstack([frame, np.cross(point, frame)]))
+    b, groups = np.array([0.0, 0.0, -9.81, 0.0, 0.0, 0.0]), (Group("box", 0, 6, "generalized"),)
+    return make_problem(np.diag(mass) / dt, b, sp.csr_matrix(np.vstack(J)), np.zeros(16), 0.5, dt=dt, groups=groups)
+
+
+def test_forces_that_hold_each_other_and_grow_without_end_are_neither_a_start_nor_the_best_answer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Beside 1e9 N of two walls that squeeze a box it may slide: the residuals, relative to forces, are those of an answer."""
+    problem, strongest = box_between_walls(), []
+    squeezed, free = np.zeros((16, 3)), problem.b / problem.A.diagonal()
+    squeezed[:, 0] = 2.0**30  # N; sums of binary fractions of it are exact
+    assert residuals(problem, free, squeezed).worst < 1e-8
+    start = WarmStart(np.zeros(6), np.zeros((16, 3)))
+
+    def runaway(self: Canal, given: ContactProblem, warm_start: WarmStart | None = None) -> Solution:
+        return replace(Exact().solve(given), v=free, lam=squeezed, status="stopped at the limit")
+
+    def stopped(self: CondNewton, given: ContactProblem, warm_start: WarmStart | None = None) -> Solution:
+        assert warm_start is not None
+        strongest.append(np.abs(warm_start.lam).max())
+        return replace(Cond().solve(given), v=1.00001 * free, lam=np.zeros((16, 3)), status="stopped at the limit")
+
+    monkeypatch.setattr(Canal, "solve", runaway)
+    monkeypatch.setattr(CondNewton, "solve", stopped)
+    monkeypatch.setattr(auto_module.Auto, "_order", lambda *_: iter(("canal", "cond-newton")))
+    found = Auto(AutoOptions()).solve(problem, start)
+    assert found.details["tried"] == ("canal", "cond-newton") and found.details["picked"] == "cond-newton"
+    assert strongest == [0.0] and not found.lam.any()
+
+
 def test_what_comes_last_for_forces_that_are_not_unique_takes_few_sweeps(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

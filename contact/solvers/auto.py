@@ -23,6 +23,7 @@ from contact.solvers.cond import Cond, CondOptions
 from contact.solvers.cond_newton import ON_THE_LAW, RIGHT, CondNewton, CondNewtonOptions
 from contact.solvers.definite import Definite
 from contact.solvers.exact import Exact, ExactOptions
+from contact.solvers.judge import VELOCITY_BOUND, law_error
 from contact.solvers.with_rows import takes_rows
 
 #: Products with A in one estimate of the conditioning.
@@ -87,6 +88,9 @@ _MAY_REFUSE = ("cond", "cond-newton")
 #: Above so many rows of contacts the exact solver is not asked: its W alone is 0.3 GB there, and Newton's method factorizes
 #: matrices as large. CANAL, which forms no W, takes its place.
 _DENSE_ROWS, _DENSE = 6000, ("exact", "last")
+#: Forces of an answer have grown without end where its contact law is off and its residuals are at most this part of that error
+#: (measured on walls of boxes that are pushed: 1e-8, with forces of 1e9 N; of one that is only unfinished 1e-2).
+_ASTRAY = 1e-4
 #: Factor on the exact solver's own part where A is factorized without MKL.
 _SUPERLU = 15.0
 
@@ -496,7 +500,7 @@ class Auto(Told):
                 self._learn(problem, name, found)
             if found.status in ("converged", "infeasible") or (found.status == "stopped at rounding" and name != "few"):
                 break  # "few" has a sharper tolerance, which rounding may bar alone
-            start = None if found.status == "failed" else WarmStart(found.v, found.lam)
+            start = self._next_start(problem, found, warm_start)
         else:
             name = min(answers, key=lambda one: self._error(problem, answers[one]))
         solution = answers[name]
@@ -519,10 +523,24 @@ class Auto(Told):
         }  # fmt: skip
         return solution.told(message=f"{solution.message} {said}", details=details)
 
+    def _next_start(self, problem: ContactProblem, found: Solution, warm_start: WarmStart | None) -> WarmStart | None:
+        """Where the next solver goes on: from what was found; from where the first began if forces have grown without end."""
+        if found.status == "failed":
+            return None
+        astray = self._error(problem, found) > residuals(problem, found.v, found.lam).worst
+        return warm_start if astray else WarmStart(found.v, found.lam)
+
     @staticmethod
     def _error(problem: ContactProblem, solution: Solution) -> float:
-        """Larger true residual of an answer; infinite where it failed."""
-        return math.inf if solution.status == "failed" else residuals(problem, solution.v, solution.lam).worst
+        """Larger true residual of an answer, or the error of its contact law where this alone is large; inf where it failed.
+
+        Residuals are relative to the forces, and fall where forces that hold each other, as those of a box between others, grow
+        without end.
+        """
+        if solution.status == "failed":
+            return math.inf
+        worst, law = residuals(problem, solution.v, solution.lam).worst, law_error(problem, solution.v, solution.lam)
+        return law if worst <= _ASTRAY * law and law > VELOCITY_BOUND else worst
 
     def solve_local(self, problem: LocalProblem, warm_start: WarmStart | None = None) -> Solution:
         """Solve a problem given as u = W lam + q by the exact solver, the only one of the two that takes any W."""
