@@ -212,7 +212,8 @@ class _Iterations:
         inner: Inner = base.inner() if method == "newton" else self._strict(method)
         self._outer = AugmentedLagrangian(base, base.start(v), lam, options.plan, inner)
         self._paths: list[PenaltyPath] = []
-        self._on_path = False
+        #: and the best residual before the present one
+        self._on_path, self._began = False, np.inf
         self._leasts: list[float] = []
         #: how many iterations come before the next path
         self._patience = _PATIENCE if options.path and method == "newton" else math.inf
@@ -254,10 +255,12 @@ class _Iterations:
         """Return what goes on: the outer iterations, or where they stall a path from the best pair, for as long as it lasts."""
         outer, paths = self._outer, self._paths
         if self._on_path and paths[-1].over:
-            self._on_path, self._residual, self._patience = False, outer.residual, self._done + _PATIENCE
+            self._on_path, self._residual = False, outer.residual
+            # one that brought nothing is not tried again
+            self._patience = self._done + _PATIENCE if self._least < self._began else math.inf
         elif not self._on_path and self._done >= self._patience and self._stalls:
             paths.append(PenaltyPath(self.base, self._strict("damped"), (self._v, self._lam), self._least))
-            self._on_path, self._residual = True, self._least
+            self._on_path, self._residual, self._began = True, self._least, self._least
         return paths[-1] if self._on_path else outer
 
     @property
