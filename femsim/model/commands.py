@@ -35,6 +35,8 @@ class Command:
         What its values are, and their unit, for messages.
     within : (float, float), optional
         Range that a commanded value must keep.
+    led : bool
+        Whether something follows it exactly, so that a jump of it has the speed of the time that it is given.
 
     Attributes
     ----------
@@ -45,9 +47,16 @@ class Command:
     """
 
     def __init__(
-        self, name: str, given: Callable[[float], Any], what: str, unit: str, within: tuple[float, float] | None = None
+        self,
+        name: str,
+        given: Callable[[float], Any],
+        what: str,
+        unit: str,
+        within: tuple[float, float] | None = None,
+        *,
+        led: bool = False,
     ) -> None:
-        self.name, self.given, self.what, self.unit, self.within = name, given, what, unit, within
+        self.name, self.given, self.what, self.unit, self.within, self.led = name, given, what, unit, within, led
         self.label = str(getattr(given, "name", ""))
         self._taken: tuple[float, np.ndarray, float, np.ndarray] | None = None
         self.commanded = False

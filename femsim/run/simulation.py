@@ -362,7 +362,8 @@ class Simulation:
             The new value, in SI units: a number (N, m, Pa, m^3); for a motion the displacement from the start (3,), m, alone
             or with the rotation vector (3,), rad; for a load what its function returns. None: what the scene says again.
         over : float, s
-            Time to get there, at constant speed. Default 0: forces act at once, driven bodies arrive after one step.
+            Time to get there, at constant speed. Default 0: forces act at once, driven bodies arrive after one step
+            (:attr:`dt`), whatever parts it is taken in.
 
         Raises
         ------
@@ -384,7 +385,7 @@ class Simulation:
             if value is None:
                 command.release()
             else:
-                command.take(value, self.time, over)
+                command.take(value, self.time, over or (self.dt if command.led else 0.0))  # a step may be taken in parts
             self._commands[command.name] = command.memory()
 
     def push(

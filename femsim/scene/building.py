@@ -385,7 +385,7 @@ def _rod_end(scene: SceneContents, rod: str, side: str, given: RodEnd | RodEndKi
         if value is not None and not callable(value):
             raise InputError(f"{what}: {field_name} is {value!r}, but must be a function of time in s; use e.g. fs.Motion.")
     if end.motion is not None:
-        return replace(end, motion=scene.command(f"{rod}.{side}", end.motion, *MOTION))
+        return replace(end, motion=scene.command(f"{rod}.{side}", end.motion, *MOTION, led=True))
     if end.load is not None:
         return replace(end, load=scene.command(f"{rod}.{side}", rigid_load(what, end.load), *WRENCH))
     return end

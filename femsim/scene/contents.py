@@ -150,7 +150,14 @@ class SceneContents:
         return self.bodies[names.index(name)]
 
     def command(
-        self, name: str, given: Callable[[float], Any], what: str, unit: str, within: tuple[float, float] | None = None
+        self,
+        name: str,
+        given: Callable[[float], Any],
+        what: str,
+        unit: str,
+        within: tuple[float, float] | None = None,
+        *,
+        led: bool = False,
     ) -> Command:
         """Keep a function of time under a name, by which a stepped simulation can take it over; return what is called instead.
 
@@ -159,7 +166,7 @@ class SceneContents:
         InputError
             The name that the function has itself is that of another target, which would be taken over with it.
         """
-        made = Command(name, given, what, unit, within)
+        made = Command(name, given, what, unit, within, led=led)
         for other in self.commands.values():
             if other.name == name or other.given is given:
                 continue

@@ -56,7 +56,7 @@ def drive_base(
             f"drive of {body.name}: {springs[0]!r} is held on it by a spring already, to its base as it stands; drive it first, "
             "then hold."
         )
-    scene.motions[index] = base_motion(body, _path(scene, body.name, motion))
+    scene.motions[index] = base_motion(body, _path(scene, body.name, motion, led=True))
 
 
 def drive_softly(
@@ -81,18 +81,18 @@ def drive_softly(
     k, d, limit = _impedance(f"drive of {body.name}", stiffness, damping, max_force, mass)
     name = f"{body.name}.drive"
     scene.check_name(name)
-    path = base_motion(body, _path(scene, body.name, motion))
+    path = base_motion(body, _path(scene, body.name, motion, led=False))
     scene.couplings.append(CompliantDrive(name, body.name, index, start, path, stiffness=k, damping=d, limit=limit))
 
 
-def _path(scene: SceneContents, name: str, motion: PoseFunction) -> Command:
+def _path(scene: SceneContents, name: str, motion: PoseFunction, *, led: bool) -> Command:
     """Keep a motion as a target, with notes on key frames that are implausibly far, or far apart in too little time."""
     if isinstance(motion, Motion):
         scene.notes += plausible.notes_on_motion_turn(name, motion.turns)
         scene.notes += plausible.notes_on_travel(name, motion.travel, scene.largest_size)
         scene.notes += plausible.notes_on_jump(name, *motion.fastest)
         scene.notes += plausible.notes_on_start(name, *motion(0.0))
-    return scene.command(name, motion, *MOTION)
+    return scene.command(name, motion, *MOTION, led=led)
 
 
 def _driven_base(scene: SceneContents, what: Handle | str, fingers: bool | Sequence[str]) -> Body:
@@ -251,7 +251,7 @@ def hold(
             _three(f"hold {name}", rest[nodes]),
             *_impedance(f"hold {name}", stiffness, damping, max_force, _about(body, rest, pivot)),
         )
-    path = None if motion is None else _path(scene, name, motion)
+    path = None if motion is None else _path(scene, name, motion, led=spring is None)
     new = Hold(name, index, nodes, rest[nodes].copy(), pivot, path, leader, gives_way=spring is not None)
     if spring is not None:
         scene.couplings += _pull(new, rest, scene.motions[leader] if path is None else path, spring)

@@ -175,7 +175,7 @@ def _commands(scene: SceneContents, asked: _Asked) -> dict[str, Command]:
     within = (float(asked.joint.limits[0]), float(asked.joint.limits[1]))
     out = {}
     if asked.motion is not None:
-        out["position"] = scene.command(label, asked.motion, "position of the joint", unit, within)
+        out["position"] = scene.command(label, asked.motion, "position of the joint", unit, within, led=asked.exact)
     if asked.velocity is not None:
         out["velocity"] = scene.command(f"{label}.velocity" if out else label, asked.velocity, "speed of the joint", f"{unit}/s")
     if asked.effort is not None:

@@ -92,7 +92,7 @@ def add_robot(
         if joint.kind == "revolute":
             scene.notes += notes_on_limits(f"joint {name}.{joint.name}", joint.limits)
     if base != "free":
-        scene.motions[index] = base_motion(body, scene.command(name, _still, *MOTION))
+        scene.motions[index] = base_motion(body, scene.command(name, _still, *MOTION, led=True))
     return Handle(name, tuple(part.name for part in parts))
 
 
