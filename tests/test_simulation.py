@@ -345,6 +345,31 @@ def test_a_step_that_fails_leaves_the_simulation_where_it_was(monkeypatch: pytes
     assert recorded is not None and recorded.status == "failed" and recorded.message.startswith("step 3 at 0.03 s failed")
 
 
+@pytest.mark.parametrize("error", [KeyboardInterrupt, ValueError])
+def test_a_step_that_is_interrupted_is_undone(error: type[BaseException]) -> None:
+    """Bodies stood in the middle of the step, and the next one began there: strains of Prony terms, time, places."""
+    asked: list[float] = []
+
+    def load(t: float) -> tuple[float, float, float]:
+        asked.append(t)
+        if interrupt and t > before.t + 0.7 * DT:
+            raise error
+        return 0.1, 0.0, -0.1
+
+    scene, interrupt = fs.Scene("cube", dt="auto", duration=0.1), False
+    scene.add_floor()
+    rubber = fs.Elastic(1e5, 0.3, 1000.0, prony=((0.3, 0.02),))
+    scene.add_soft("cube", fs.box_tets((0.02,) * 3, 2), rubber, position=(0, 0, 0.0105), velocity=(0.1, 0, -0.5), load=load)
+    scene.sensor("cube", "cube", kind="slip")
+    sim = fs.Simulation(scene).step(2)
+    before, twin, interrupt = sim.state, sim.fork(), True
+    with pytest.raises(error):
+        sim.step()
+    interrupt = False
+    assert max(asked) > before.t + 0.7 * DT and sim.state == before  # parts of the step had been taken
+    assert same(sim.step(2).row(), twin.step(2).row()) and sim.state == twin.state
+
+
 def test_a_simulation_ends_where_a_run_does() -> None:
     """A ball without a floor leaves the scene; the step that shows it stands, the next one is not taken, and one can go back."""
     scene = fs.Scene("fall", dt=0.05, duration=1.0, theta=1.0)

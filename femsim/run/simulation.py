@@ -300,7 +300,8 @@ class Simulation:
             A number of steps below 1, or a simulation that was closed.
         StepFailedError
             A step gave numbers that nothing can go on with, or the one before it made energy a million times what went in, or a
-            body has left the scene, where a run ends too; those before it stand.
+            body has left the scene, where a run ends too; those before it stand, as where Ctrl-C or
+            an error of a function of the scene interrupts a step.
         """
         if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
             raise InputError(f"step: n is {n!r}; allowed are whole numbers from 1.")
@@ -325,6 +326,9 @@ class Simulation:
             message = "" if report.finite else report.solution.message
         except (ContactError, np.linalg.LinAlgError) as error:
             message = f"{error}"
+        except BaseException:  # Ctrl-C, or a function of the scene: bodies may stand in the middle of the step
+            stepper.restore(before)
+            raise
         if message:
             stepper.restore(before)
             self._failure = f"step {number} at {before.t + stepper.settings.dt:g} s failed: {message}"
