@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import femsim as fs
+from contact.solvers import make_solver
 from femsim.base.rotations import quaternion_from_vector
 from femsim.model.bodies.body import StepSettings
 from femsim.model.compliance import CompliantDrive
@@ -66,6 +67,15 @@ def test_a_spring_that_is_turned_by_more_than_half_a_turn_is_said(torque: float,
     said = ["more than half a turn away" in reason for reason in run.reasons]
     assert said == ([] if torque == 5.0 else [True])
     assert run.verdict == ("good" if torque == 5.0 else "doubtful")
+
+
+def test_what_an_older_checkpoint_remembers_of_a_drive_is_taken_back() -> None:
+    """It has the velocity alone; the run was stopped by a KeyError, called a bug."""
+    scene = fs.Scene("older", dt=0.01)
+    scene.drive(scene.add_rigid("cube", fs.Box((HALF,) * 3), density=1000.0), STILL, stiffness=(500.0, 2.0))
+    (drive,) = Stepper(scene, make_solver("auto")).system.couplings
+    drive.recall({"twist": np.ones(6)})
+    assert drive.memory()["twist"].tolist() == [1.0] * 6 and not drive.memory()["turn"].any()
 
 
 def test_an_axis_without_stiffness_may_turn_round_and_round() -> None:

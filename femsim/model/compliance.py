@@ -172,9 +172,9 @@ class CompliantDrive(CouplingDefaults):
         return {"twist": self._twist, "turn": self._turn}
 
     def recall(self, memory: Mapping[str, np.ndarray]) -> None:
-        """Take them back."""
+        """Take them back; older checkpoints have no turn."""
         self._twist = self._latest = memory["twist"]
-        self._turn = self._turned = memory["turn"]
+        self._turn = self._turned = memory.get("turn", np.zeros(3))
         self.flipped = False
 
     def reading(self) -> tuple[float, ...]:
