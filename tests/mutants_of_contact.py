@@ -184,7 +184,7 @@ MUTANTS = (
         "judges", "small groups count as solved after three sweeps", "contact/split.py",
         "if not found <= tolerance:",
         "if False:",
-        "test_end_velocity.py::test_small_groups_have_the_bits_of_a_solver_for_each",
+        "test_split.py::test_small_groups_have_the_bits_of_a_solver_for_each",
     ),
     Mutant(
         "judges", "sweeps keep the forces of the largest residual", "contact/solvers/local_kernels.py",

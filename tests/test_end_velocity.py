@@ -1,7 +1,7 @@
 """Contact at the end of a step: rest, rebound, restitution, energy and momentum of the energy-momentum step with contact.
 
-`solve_split` is checked against the solver `exact`, `Body.inertia` against the kinetic energy, the calming kernels against
-dense algebra. Over 600 lines: one file for one module of the step, each law against its closed form.
+`Body.inertia` is checked against the kinetic energy, the calming kernels against dense algebra. Over 600 lines: one file for
+one module of the step, each law against its closed form.
 """
 
 from __future__ import annotations
@@ -16,18 +16,14 @@ import numpy as np
 import pytest
 import scipy.linalg as sl
 import scipy.sparse as sp
-from piles import pile
 from scipy.sparse.csgraph import connected_components
 
 import femsim as fs
 from contact import ContactError
-from contact.masses import as_matrix, operator_root, product, split_operator, velocities
-from contact.masses_kernels import BlockRows, Masses, find_groups
-from contact.metrics import contact_residual
-from contact.problem import force_scales, make_problem
+from contact.masses import as_matrix, product, split_operator, velocities
+from contact.masses_kernels import Masses, find_groups
+from contact.problem import make_problem
 from contact.solvers import make_solver
-from contact.solvers.dense import DenseSolver
-from contact.split import solve_split
 from femsim.model.bodies.body import StepSettings
 from femsim.model.bodies.body_defaults import BodyDefaults
 from femsim.model.bodies.calming import calm_edges, calm_joints, edge_stiffness
@@ -425,129 +421,6 @@ def test_a_step_whose_end_is_not_found_has_not_converged(monkeypatch: pytest.Mon
 
 
 # ------------------------------------------------------------------ the parts
-
-
-def block_rows(W: np.ndarray) -> BlockRows:
-    """Dense W by the blocks that are not zero."""
-    blocks = sp.bsr_matrix(W, blocksize=(3, 3))
-    return BlockRows(blocks.indptr.astype(np.int64), blocks.indices.astype(np.int64), blocks.data)
-
-
-def test_groups_of_contacts_are_solved_as_the_whole_is() -> None:
-    """Random contacts on lumped masses and on one another: `exact` on the whole problem, and each contact alone."""
-    rng = np.random.default_rng(3)
-    n, nc = 30, 14
-    mass = rng.uniform(0.5, 2.0, n)
-    J = np.zeros((3 * nc, n))
-    for m in range(nc):
-        nodes = [m % 10] if m < 6 else [6 + m % 4, 6 + (m + 1) % 4]
-        frame = np.linalg.qr(rng.normal(size=(3, 3)))[0]
-        for sign, node in zip((1.0, -1.0), nodes, strict=False):
-            J[3 * m : 3 * m + 3, 3 * node : 3 * node + 3] = sign * frame
-    friction = rng.uniform(0.0, 0.8, nc)
-    free, phi = rng.normal(size=n), 0.1 * rng.normal(size=(nc, 3))
-    W = block_rows(J @ np.diag(1.0 / mass) @ J.T)
-    forces = np.zeros((nc, 3))
-    assert solve_split(W, (J @ free).reshape(nc, 3) + phi, friction, forces, 1e-11) < 1e-10
-    problem = make_problem(sp.diags(mass), mass * free, sp.csr_matrix(J), phi, friction, dt=1.0)
-    solution = make_solver("exact", tolerance=1e-10).solve(problem)
-    v = free + (J.T @ forces.ravel()) / mass
-    assert solution.converged and v == pytest.approx(solution.v, abs=1e-8) and (forces[:, 0] > 0).sum() > 3
-
-
-def test_small_groups_have_the_bits_of_a_solver_for_each(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Groups of 2 to 60 contacts, near their answers and far, some immovable: few of them need a solver of their own."""
-    rng, made = np.random.default_rng(7), []
-
-    def counted(*arguments: np.ndarray) -> DenseSolver:
-        made.append(len(arguments[1]))
-        return DenseSolver(*arguments)
-
-    monkeypatch.setattr("contact.split.DenseSolver", counted)
-    sizes = [2, 3, 4, 4, 5, 8, 12, 60] * 3
-    parts, friction, count = [], rng.uniform(0.0, 0.9, sum(sizes)), sum(sizes)
-    for size in sizes:
-        J = rng.normal(size=(3 * size, 3 * size + 6))
-        parts.append(0.05 * J @ J.T + 10.0 * np.eye(3 * size))
-    parts[2][:, 3:6] = parts[2][3:6] = 0.0  # nothing moves its second contact
-    W, q, start = block_rows(sl.block_diag(*parts)), rng.normal(size=(count, 3)), rng.normal(size=(count, 3))
-    forces, worst, at = start.copy(), 0.0, 0
-    found = solve_split(W, q, friction, forces, 1e-7)
-    assert forces[:, 0].any() and 3 <= len(made) < len(sizes) and 60 in made and min(made) < 60
-    for size, part in zip(sizes, parts, strict=True):
-        own, lam = slice(at, at + size), start[at : at + size].ravel()
-        solver = DenseSolver(np.ascontiguousarray(part.T), friction[own], force_scales(part.diagonal().reshape(-1, 3)))
-        worst = max(worst, solver.solve(q[own].ravel(), lam, 1e-7, 20000).residual)
-        assert lam.tobytes() == forces[own].tobytes()
-        at += size
-    assert found == worst
-    # and from their answers
-    again = forces.copy()
-    assert solve_split(W, q, friction, again, 1e-7) == found and again.tobytes() == forces.tobytes()
-
-
-@pytest.mark.parametrize("seed", [0, 2, 3, 4])
-def test_many_contacts_of_few_bodies_are_solved_by_the_velocities_that_they_move(seed: int) -> None:
-    """120 contacts of four dishes, whose forces are not unique: sweeps and proximal points leave 2e-6 to 1e-5 of them."""
-    problem = pile(30, seed)
-    half, nc = np.linalg.solve(problem.A.toarray(), problem.J.T.toarray()), problem.n_contacts
-    W, q = problem.J @ half, (half.T @ problem.b).reshape(nc, 3) + problem.phi
-    forces = np.zeros((nc, 3))
-    assert solve_split(block_rows(W), q, problem.friction, forces, 1e-11, enough=1e-6) < 1e-8
-    v = np.linalg.solve(problem.A.toarray(), problem.b + problem.J.T @ forces.ravel())
-    assert contact_residual(problem, v, forces) < 1e-7
-
-
-@pytest.mark.parametrize("held", [False, True])
-def test_the_root_of_the_operator_gives_the_operator(held: bool) -> None:
-    """R R^T = W of some contacts of a soft cube, two rigid boxes and a driven one, and R is sparse as J is."""
-    scene = fs.Scene("root", dt=0.01)
-    scene.add_floor()
-    scene.add_soft("cube", fs.box_tets((0.04,) * 3, 2), fs.Elastic(1e5, 0.3, 1000.0), position=(0, 0, 0.02))
-    for name, place in (("one", (0.2, 0, 0.02)), ("two", (0.2, 0, 0.06))):
-        scene.add_rigid(name, fs.Box((0.03, 0.02, 0.02)), density=500.0, position=place)
-    if held:
-        scene.drive("two", fs.Motion([0.0, 1.0], [(0, 0, 0), (0, 0, -0.01)]))
-    stepper = Stepper(scene, make_solver("auto"))
-    start = stepper.state
-    take_step(stepper)
-    problem = stepper.problem
-    assert problem is not None
-    masses = stepper.system.mobility(start, stepper.state)
-    contacts = np.arange(0, problem.n_contacts, 2)
-    W, R = split_operator(masses, problem, contacts, 0.01), operator_root(masses, problem, contacts, 0.01)
-    whole = sp.bsr_matrix((W.blocks, W.indices, W.indptr), shape=(R.shape[0],) * 2).toarray()
-    np.testing.assert_allclose((R @ R.T).toarray(), whole, atol=1e-12 * np.abs(whole).max())
-    assert R.nnz <= problem.J.nnz
-
-
-@pytest.mark.parametrize("seed", [0, 3])
-def test_many_contacts_have_no_sweeps_where_a_root_is_known(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    problem = pile(40, seed)
-    A, nc = problem.A.toarray(), problem.n_contacts
-    R = sp.csr_matrix(problem.J @ sl.fractional_matrix_power(A, -0.5).real)
-    q = (problem.J @ np.linalg.solve(A, problem.b)).reshape(nc, 3) + problem.phi
-    monkeypatch.setattr(DenseSolver, "sweep", None)
-    forces = np.zeros((nc, 3))
-    W = block_rows((R @ R.T).toarray())
-    assert solve_split(W, q, problem.friction, forces, 1e-11, enough=1e-6, root=lambda: R) < 1e-8
-    assert (forces[:, 0] > 0.0).any()
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_the_end_of_a_step_never_adds_energy(seed: int) -> None:
-    """Without friction, whatever the forces of the step were."""
-    rng = np.random.default_rng(seed)
-    n, nc = 12, 6
-    mass, J = rng.uniform(0.1, 2.0, n), rng.normal(size=(3 * nc, n))
-    W, before = J @ np.diag(1.0 / mass) @ J.T, np.zeros((nc, 3))
-    before[:, 0] = rng.uniform(0.0, 3.0, nc)
-    v = rng.normal(size=n)
-    forces = before.copy()
-    q = (J @ v - W @ before.ravel()).reshape(nc, 3)
-    assert solve_split(block_rows(W), q, np.zeros(nc), forces, 1e-11) < 1e-9
-    after = v + (J.T @ (forces - before).ravel()) / mass
-    assert mass @ after**2 <= mass @ v**2 * (1 + 1e-9)
 
 
 def test_inertia_is_the_second_derivative_of_the_kinetic_energy() -> None:
