@@ -8,7 +8,8 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -30,14 +31,20 @@ TOURED = sorted(
 HEAVY = ("pyvista", "vtk", "vtkmodules", "matplotlib", "imageio", "imageio_ffmpeg", "numba", "scipy", "meshio", "h5py")
 
 
-def sources(package: str) -> Iterator[tuple[Path, ast.Module]]:
+@cache
+def nodes(path: Path) -> tuple[ast.AST, ...]:
+    """What a file consists of, from the top down: each is parsed once, however many tests ask for it."""
+    return tuple(ast.walk(ast.parse(path.read_text(encoding="utf-8"), str(path))))
+
+
+def sources(package: str) -> Iterator[tuple[Path, tuple[ast.AST, ...]]]:
     for path in sorted((ROOT / package).rglob("*.py")):
-        yield path, ast.parse(path.read_text(encoding="utf-8"), str(path))
+        yield path, nodes(path)
 
 
-def imported(tree: ast.Module, package: str) -> Iterator[tuple[int, str]]:
+def imported(source: tuple[ast.AST, ...], package: str) -> Iterator[tuple[int, str]]:
     """Line and top-level package of each import, wherever it stands; a relative one is the package's own."""
-    for node in ast.walk(tree):
+    for node in source:
         if isinstance(node, ast.Import):
             yield from ((node.lineno, alias.name.split(".")[0]) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -50,8 +57,8 @@ def test_packages_import_only_what_lies_below(package: str) -> None:
     assert files
     wrong = [
         f"{path.relative_to(ROOT)}:{line} imports {name}"
-        for path, tree in files
-        for line, name in imported(tree, package)
+        for path, source in files
+        for line, name in imported(source, package)
         if name in OURS - ALLOWED[package]
     ]
     assert not wrong, wrong
@@ -60,9 +67,9 @@ def test_packages_import_only_what_lies_below(package: str) -> None:
 def test_kernels_are_cached_and_have_no_fastmath() -> None:
     kernels, wrong = 0, []
     for package in ("femsim", *ROOMS):
-        for path, tree in sources(package):
+        for path, source in sources(package):
             good = set()
-            for function in ast.walk(tree):
+            for function in source:
                 for decorator in function.decorator_list if isinstance(function, ast.FunctionDef) else ():
                     call = decorator if isinstance(decorator, ast.Call) else None
                     name = ast.unparse(call.func if call else decorator).split(".")[-1]
@@ -73,7 +80,7 @@ def test_kernels_are_cached_and_have_no_fastmath() -> None:
                     if name == "njit" and options.get("cache") == "True" and "fastmath" not in options:
                         good.add(id(call.func if call else decorator))
             # also those that are no decorators: compiled = njit(function)
-            for node in ast.walk(tree):
+            for node in source:
                 is_name = isinstance(node, ast.Name) and node.id in ("njit", "jit")
                 is_attribute = isinstance(node, ast.Attribute) and node.attr in ("njit", "jit")
                 if (is_name or is_attribute) and id(node) not in good:
@@ -85,12 +92,12 @@ def test_kernels_are_cached_and_have_no_fastmath() -> None:
 def test_rooms_import_only_what_lies_below() -> None:
     """A room imports what lies below it; nothing inside imports the public face, and every room has its tour."""
     wrong = []
-    for path, tree in sources("femsim"):
+    for path, source in sources("femsim"):
         place = path.relative_to(ROOT / "femsim").parts
         if len(place) == 1:
             continue  # the face
         assert place[0] in INSIDE, f"{path.relative_to(ROOT)} is in no room"
-        for node in ast.walk(tree):
+        for node in source:
             names = []
             if isinstance(node, ast.Import):
                 names = [alias.name for alias in node.names]
@@ -111,11 +118,12 @@ def test_rooms_import_only_what_lies_below() -> None:
 @pytest.mark.parametrize("package", ["femsim", *ROOMS])
 def test_files_import_each_other_without_a_circle(package: str) -> None:
     modules = {
-        ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): tree for path, tree in sources(package)
+        ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): source
+        for path, source in sources(package)
     }
     arrows: dict[str, set[str]] = {name: set() for name in modules}
-    for name, tree in modules.items():
-        for node in ast.walk(tree):
+    for name, source in modules.items():
+        for node in source:
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(f"{package}."):
                 for alias in node.names:
                     deeper = f"{node.module}.{alias.name}"
@@ -129,16 +137,16 @@ def test_files_import_each_other_without_a_circle(package: str) -> None:
 def classes_of_bodies() -> set[str]:
     """Names of all classes in the files of bodies that derive from the defaults of a body, and of the protocol itself."""
     found = {"Body", "BodyDefaults"}
-    classes = [node for _, tree in sources("femsim/model/bodies") for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+    classes = [node for _, source in sources("femsim/model/bodies") for node in source if isinstance(node, ast.ClassDef)]
     for _ in classes:
         found |= {one.name for one in classes if {ast.unparse(base).split("[")[0] for base in one.bases} & found}
     return found
 
 
-def asked(tree: ast.Module, classes: set[str]) -> list[int]:
+def asked(source: Iterable[ast.AST], classes: set[str]) -> list[int]:
     """Lines that ask for the class of a body."""
     out = []
-    for node in ast.walk(tree):
+    for node in source:
         if isinstance(node, ast.Call) and ast.unparse(node.func) in ("isinstance", "issubclass") and len(node.args) == 2:
             names = {n.id for n in ast.walk(node.args[1]) if isinstance(n, ast.Name)}
             names |= {n.attr for n in ast.walk(node.args[1]) if isinstance(n, ast.Attribute)}
@@ -151,15 +159,15 @@ def test_a_body_answers_and_nobody_asks_for_its_class() -> None:
     assert {"Rod", "TreeBody", "ArticulatedBody", "LinkedBody", "SoftBody", "CorotationalBody"} <= classes
     wrong = {
         path.relative_to(ROOT).as_posix(): lines
-        for path, tree in sources("femsim")
-        if path.relative_to(ROOT).parts[:2] != ("femsim", "model") and (lines := asked(tree, classes))
+        for path, source in sources("femsim")
+        if path.relative_to(ROOT).parts[:2] != ("femsim", "model") and (lines := asked(source, classes))
     }
     assert not wrong, wrong
 
 
 def test_who_asks_for_the_class_of_a_body_is_seen() -> None:
     tree = ast.parse("isinstance(body, Rod)\nisinstance(body, str | rod.Rod)\nisinstance(body, str)\nRod(body)")
-    assert asked(tree, classes_of_bodies()) == [1, 2]
+    assert asked(ast.walk(tree), classes_of_bodies()) == [1, 2]
 
 
 def unnamed(folder: Path) -> list[str]:
