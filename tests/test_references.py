@@ -43,6 +43,7 @@ def assigned(nodes: list[ast.stmt]) -> set[str]:
     return out
 
 
+@cache
 def read(text: str) -> Module:
     """Read the names of a module."""
     tree, out = ast.parse(text), Module()
