@@ -32,6 +32,11 @@ def array_of(title: str, field: str, value: npt.ArrayLike, shape: tuple[int, ...
     return array
 
 
+def spread(values: FloatArray, shape: tuple[int, ...]) -> FloatArray:
+    """Repeat values to a shape, in a new array that can be written: kernels are compiled again for one that cannot."""
+    return np.array(np.broadcast_to(values, shape), order="C")
+
+
 def positive(title: str, field: str, value: float) -> None:
     """Raise ContactError unless the value is a positive length up to LONGEST."""
     if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):

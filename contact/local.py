@@ -13,7 +13,7 @@ import numpy as np
 import scipy.linalg as sl
 import scipy.sparse as sp
 
-from contact.checked import real_array
+from contact.checked import real_array, spread
 from contact.errors import ContactError, NotApplicableError
 from contact.metrics import LocalMetrics, measure_law
 from contact.problem import ContactProblem, Group, force_scales, make_problem
@@ -144,7 +144,7 @@ def make_local_problem(W: np.ndarray | sp.spmatrix | sp.sparray, q: np.ndarray, 
     given = real_array("friction", friction)
     if given.shape not in ((), (nc,)):
         raise ContactError(f"friction has shape {given.shape}; allowed are one number or ({nc},) for the {nc} contacts of W.")
-    friction = np.ascontiguousarray(np.broadcast_to(given, (nc,)))
+    friction = spread(given, (nc,))
     for name, values in (("W", W), ("q", q), ("friction", friction)):
         if not np.isfinite(values).all():
             bad = np.argwhere(~np.isfinite(values))[0]

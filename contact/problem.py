@@ -13,7 +13,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from contact import jacobian_kernels as kernels, metrics_kernels
-from contact.checked import real_array, real_matrix
+from contact.checked import real_array, real_matrix, spread
 from contact.errors import ContactError
 from contact.metrics_kernels import Groups
 from contact.once import once
@@ -417,7 +417,7 @@ def _shaped_friction(friction: npt.ArrayLike, nc: int) -> np.ndarray:
     mu = real_array("friction", friction)
     if mu.shape not in ((), (nc,), (nc, 2)):
         raise ContactError(f"friction has shape {mu.shape}; allowed are a number, ({nc},) or ({nc}, 2) for {nc} contacts.")
-    return np.ascontiguousarray(mu if mu.ndim == 2 else np.broadcast_to(mu, (nc,)))
+    return spread(mu, mu.shape if mu.ndim == 2 else (nc,))
 
 
 def _checked_friction(mu: np.ndarray) -> np.ndarray:
@@ -443,7 +443,7 @@ def _checked_softness(given: npt.ArrayLike, nc: int) -> np.ndarray | None:
     values = real_array("softness", given)
     if values.shape not in ((), (nc,), (nc, 3)):
         raise ContactError(f"softness has shape {values.shape}; allowed are a number, ({nc},) or ({nc}, 3) for {nc} contacts.")
-    values = np.ascontiguousarray(np.broadcast_to(values[:, None] if values.ndim == 1 else values, (nc, 3)))
+    values = spread(values[:, None] if values.ndim == 1 else values, (nc, 3))
     wrong = np.flatnonzero(~((values >= 0) & np.isfinite(values)).all(axis=1))
     if len(wrong):
         raise ContactError(f"softness of contact {wrong[0]} is {values[wrong[0]]}; allowed are finite values >= 0.")

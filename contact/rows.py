@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from contact.checked import real_array, real_matrix
+from contact.checked import real_array, real_matrix, spread
 from contact.errors import ContactError
 
 
@@ -103,7 +103,7 @@ def make_rows(
         values = real_array(f"{name} of the rows", given)
         if values.shape not in ((), (p,)):
             raise ContactError(f"{name} of the rows has shape {values.shape}; allowed are a number or ({p},), as G has rows.")
-        filled[name] = np.ascontiguousarray(np.broadcast_to(values, (p,)))
+        filled[name] = spread(values, (p,))
     for name, values in (("G", G.data), ("offset", filled["offset"]), ("softness", filled["softness"])):
         if not np.isfinite(values).all():
             bad = int(np.flatnonzero(~np.isfinite(values))[0])

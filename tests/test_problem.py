@@ -115,6 +115,19 @@ def test_sparse_input_is_brought_into_order() -> None:
     assert problem.A.has_sorted_indices and np.array_equal(problem.A.toarray(), [[4, 1, 0], [1, 4, 0], [0, 0, 2]])
 
 
+@pytest.mark.parametrize("given", [0.3, np.array([0.3])])
+def test_kernels_meet_one_kind_of_array_however_numbers_are_given(given: Any) -> None:
+    """An array that cannot be written is another kind, for which they are compiled again."""
+    if isinstance(given, np.ndarray):
+        given.flags.writeable = False
+    rows = make_rows(np.eye(6)[:1], offset=given, low=given, high=given, softness=given)
+    problem = build(J=np.eye(6)[:3], phi=np.zeros(1), friction=given, rows=rows, softness=given)
+    assert problem.softness is not None and problem.rows is not None
+    made = [problem.friction, problem.softness, make_local_problem(np.eye(3), np.zeros(3), given).friction]
+    made += [problem.rows.offset, problem.rows.low, problem.rows.high, problem.rows.softness]
+    assert all(array.flags.writeable and array.flags.c_contiguous for array in made)
+
+
 def test_integers_become_floats() -> None:
     problem = build(A=2 * np.eye(6, dtype=int), b=np.arange(6), J=np.eye(6, dtype=int), phi=np.array([1, 2]), friction=1)
     for array in (problem.A.data, problem.b, problem.J.data, problem.phi, problem.friction):
