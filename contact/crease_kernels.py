@@ -185,12 +185,32 @@ def depth_in(s: int, place: Place, creases: Creases, shapes: Shapes) -> float:
 
 
 @njit(cache=True, inner=True)
+def way_out(place: Place, first: Place, last: Place, one: Place, two: Place) -> float:
+    """How far a segment must go along the normal of a face to lie outside the nearer of the two faces at an edge, m.
+
+    ``place`` is a point of it seen from the edge, ``first`` and ``last`` lead from there to its ends, ``one`` and ``two`` from
+    the edge along its faces. An axis of a capsule, whose ``one`` and ``two`` are 0, has no faces: infinite.
+    """
+    cosine = dot(one, two)
+    sine = sqrt(max(dot(one, one) - cosine * cosine, 0.0))
+    if sine == 0.0:
+        return np.inf
+    least = np.inf
+    for face in range(2):
+        normal = minus(times(cosine, one), two) if face == 0 else minus(times(cosine, two), one)
+        out = dot(place, normal) + min(dot(first, normal), dot(last, normal))
+        least = min(least, -out / sine)
+    return least
+
+
+@njit(cache=True, inner=True)
 def crossing(count: int, a: int, b: int, i: int, j: int, creases: Creases, shapes: Shapes, out: Output) -> int:
     """Contact of segment i of a and segment j of b where they cross.
 
     Their closest points count where both lie inside (not at an end, see HAIR) and the common perpendicular leads out of b and
     into a (up to LEAN): the faces of both fall away from the plane of contact. Where the segments have passed each other, each
-    point must lie in the other body (up to LEAN): an edge at its far side is no contact.
+    point must lie in the other body (up to LEAN): an edge at its far side is no contact. Nor may a much shorter way aside lead
+    one of them out of the faces of the other (DEEPER): blocks that meet at an edge are not as deep as this is long.
     """
     turn = shapes.rotation
     along, other = world(turn, a, row(creases.along, i)), world(turn, b, row(creases.along, j))
@@ -223,6 +243,12 @@ def crossing(count: int, a: int, b: int, i: int, j: int, creases: Creases, shape
         return count
     at_a, at_b = moved(start, on_a, along), moved(from_b, on_b, other)
     if offset < -hair:
+        past = times(offset, normal)
+        aside = way_out(past, times(-on_a - creases.half[i], along), times(creases.half[i] - on_a, along), one_b, two_b)
+        past = times(-offset, normal)
+        back = way_out(past, times(-on_b - creases.half[j], other), times(creases.half[j] - on_b, other), one_a, two_a)
+        if DEEPER * min(aside, back) < -offset:
+            return count
         beside = hair - LEAN * offset
         if depth_in(b, own(turn, b, at_a), creases, shapes) > beside:
             return count
