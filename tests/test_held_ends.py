@@ -553,3 +553,24 @@ def test_links_beside_a_held_end_do_not_touch_the_soft_body_that_holds_it() -> N
         report = stepper.step()
         assert report.solution.converged and (len(report.contacts.gap) == 0) == held
         assert (report.max_penetration > 0.0) != held
+
+
+def test_a_string_wound_on_the_drum_that_holds_its_end_lies_on_it() -> None:
+    """One turn, and a pull at the loose end: links along the drum were left out as if they were in it, and it fell through."""
+    radius, thick, angle = 0.03, 0.001, 0.2
+    scene = fs.Scene("drum", dt=0.005, duration=0.05, theta=1.0, gravity=(0.0, 0.0, 0.0), default_friction=0.3)
+    scene.add_obstacle("drum", fs.Cylinder(radius, 0.02), rotation=(np.pi / 2, 0.0, 0.0))
+    turn = np.linspace(-2.0 * np.pi, 0.0, 33)
+    away = np.append(radius + thick, np.full(32, (radius + thick) / np.cos(0.5 * (turn[1] - turn[0]))))
+    wound = np.column_stack([away * np.cos(turn), 5e-4 * turn, -away * np.sin(turn)])
+    leg = wound[-1] - angle * radius * np.arange(1, 5)[:, None] * np.array([0.0, 0.0, 1.0])
+    pull = fs.RodEnd("free", load=lambda t: (np.array([0.0, 0.0, -1.0]), np.zeros(3)))
+    section = fs.circular_section(thick, bending=1e-3)
+    string = fs.Elastic(5e8, 0.3, 1000.0, name="string")
+    rod = scene.add_rod("string", np.vstack([wound, leg]), section, string, start=fs.RodEnd("clamped", on="drum"), end=pull)
+    scene.sensor("drum", "drum")
+    simulation = fs.Simulation(scene)
+    start = simulation.points(rod).copy()
+    simulation.step(10)
+    assert np.abs(simulation.points(rod) - start).max() < 0.5 * thick  # 1 N in 50 ms moves a loose gram of it by a metre
+    assert simulation.read("drum").force[2] == pytest.approx(-1.0, rel=0.2)

@@ -133,8 +133,8 @@ class BodyCalls(SceneContents):
             Card of the material library, or values of your own.
         start, end : RodEnd or {"free", "clamped", "hinged"}, optional
             What holds or loads the first and the last of ``points``; default free. ``RodEnd(motion=...)`` drives a frame,
-            ``RodEnd(on=...)`` fixes it to a body of the scene; links beside such an end that start within the contact radius of
-            contact with that body never have contact with it.
+            ``RodEnd(on=...)`` fixes it to a body of the scene; links beside such an end that start in that body, or just outside
+            where the rod leaves it, never have contact with it. What is wound on it does.
         normal : (3,), optional
             Direction of axis 1 of the section at the first link.
         rest_curvature : ndarray, (3,) or (n - 1, 3), 1/m, optional

@@ -49,6 +49,9 @@ from meshes import TetMesh, load_tetmesh, require_simple
 RodContact = Literal["centre", "surface"]
 
 
+#: A link of a rod that starts closer to the holder of its end than its radius, by more than this fraction of it, is in it.
+_HAIR = 1e-3
+
 #: Elements of other programs, and what they are here.
 _OTHER_ELEMENTS = dict.fromkeys(("tet4", "c3d4", "p1", "t4"), "linear") | dict.fromkeys(
     ("tet10", "c3d10", "p2", "t10", "second_order"), "quadratic"
@@ -430,11 +433,12 @@ def _check_end(scene: SceneContents, rod: Rod, end: int, holder: int) -> None:
 
 
 def _hold_end(scene: SceneContents, rod: Rod, end: int, holder: int) -> None:
-    """Couple an end of a rod, which is the next body and part, to its holder; the links beside it have no contact with that."""
+    """Couple an end of a rod, which is the next body and part, to its holder; links that start in it have no contact with it."""
     part, radius, pose = scene.parts[holder], rod.section.contact_radius, rod.end_frames[end].copy()
-    gap = _end_gap(scene, holder, rod.centres(rod.initial_q()))
-    near = (gap if end == 0 else gap[::-1]) < 2.0 * radius
-    count = int(np.argmin(near)) if not near.all() else len(near)
+    centres = rod.centres(rod.initial_q())
+    gap = _end_gap(scene, holder, centres)
+    along = np.linalg.norm(np.diff(centres, axis=0), axis=1)
+    count = _links_in_holder(gap, along, radius) if end == 0 else _links_in_holder(gap[::-1], along[::-1], radius)
     links = (0, count) if end == 0 else (rod.n_links - count, rod.n_links)
     scene.no_contact.append(NoContact(len(scene.parts), *links, holder))
     body = scene.body_of(part)
@@ -443,3 +447,19 @@ def _hold_end(scene: SceneContents, rod: Rod, end: int, holder: int) -> None:
     frame = body.hold_frame(part.link, pose, radius)
     name = f"{rod.name}.{('start', 'end')[end]}"
     scene.couplings.append(HeldEnd(name, rod, end, frame, rod_index=len(scene.bodies), holder_index=part.body))
+
+
+def _links_in_holder(gap: np.ndarray, along: np.ndarray, radius: float) -> int:
+    """How many links from an end on are in its holder or beside where the rod leaves it.
+
+    ``gap`` (n,) m: of the centres of the links, from that end on, to the surface; ``along`` (n - 1,) m: between these. Links that
+    go on along the surface, as those of a string wound on its drum, have contact with it.
+    """
+    count = int(np.argmax(np.append(gap >= (1.0 - _HAIR) * radius, True)))
+    way = 0.0
+    while count < len(gap) and gap[count] < 2.0 * radius:
+        way += float(along[count - 1]) if count else radius
+        if way > 2.0 * radius:
+            break
+        count += 1
+    return count
