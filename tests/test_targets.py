@@ -11,6 +11,7 @@ from many_drives import many_drives
 from small_scene import DT, cube_scene
 
 import femsim as fs
+from femsim.model.commands import Command
 
 
 def test_every_function_of_time_is_a_target() -> None:
@@ -166,6 +167,35 @@ def test_what_is_led_jumps_in_the_whole_step(target: str, value: tuple[float, ..
         sim.set(target, value, over=over)
         ends.append({name: value for name, value in sim.step(2).row().items() if not name.startswith("ms_")})
     assert ends[0] == ends[1]
+
+
+@pytest.mark.parametrize("dt", [DT, "auto"])
+@pytest.mark.parametrize(("target", "value"), [("way", (0, 0, 0.01)), ("grasp", (0.002, 0, 0)), ("cable.start", (0, 0, 0.004))])
+def test_what_is_led_and_released_goes_back_in_the_whole_step(target: str, value: tuple[float, ...], dt: Any) -> None:
+    """It went back in the first part of a step, and ends of rods without any work."""
+    ends = []
+    for back in ((0, 0, 0), None):  # what the scene says is (0, 0, 0)
+        sim = fs.Simulation(many_drives(), dt=dt)
+        sim.set(target, value, over=2 * DT)
+        sim.step(2).set(target, back)
+        ends.append({name: value for name, value in sim.step(2).row().items() if not name.startswith("ms_")})
+    assert ends[0] == ends[1]
+
+
+def test_a_release_takes_its_time_and_is_kept() -> None:
+    """What the scene says moves on meanwhile: the way back ends on it, with its speed."""
+    command = Command("x", fs.Profile([0.0, 2.0], [0.0, 4.0], smooth=False), "position", "m")
+    command.take(8.0, 0.0, 0.0)
+    command.release(1.0, 0.5)
+    twin = Command("x", command.given, "position", "m")
+    twin.recall(command.memory())
+    assert command.memory().keys() == {"times", "start"}
+    for one in (command, twin):
+        assert [one(t) for t in (0.9, 1.0, 1.25, 1.5, 1.75)] == pytest.approx([8.0, 8.0, 5.25, 3.0, 3.5])
+        # of 8 + (t - 1) / 0.5 (2 t - 8)
+        assert [float(one.rate(t, 0.01)) for t in (1.25, 1.5, 1.75)] == pytest.approx([-10.0, -8.0, 2.0])
+    command.release()
+    assert not command.memory() and not command.commanded
 
 
 def test_a_tray_that_jumps_throws_no_faster_in_short_steps() -> None:

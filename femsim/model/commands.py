@@ -58,7 +58,8 @@ class Command:
     ) -> None:
         self.name, self.given, self.what, self.unit, self.within, self.led = name, given, what, unit, within, led
         self.label = str(getattr(given, "name", ""))
-        self._taken: tuple[float, np.ndarray, float, np.ndarray] | None = None
+        #: times and values of begin and end; None as the last one is what was given
+        self._taken: tuple[float, np.ndarray, float, np.ndarray | None] | None = None
         self.commanded = False
         self._motion = (what, unit) == MOTION
         #: loads are checked by the call that takes them
@@ -71,10 +72,12 @@ class Command:
     def __call__(self, t: float) -> Any:
         """Value at time t (s): the one commanded, on the way there at constant speed, or the one given."""
         if self._taken is None:
-            value = self.given(t)
-            is_number = isinstance(value, float) and not self._motion
-            return value if self._of_load or is_number else self._checked(value, t)
+            return self._as_given(t)
         begun, start, end, target = self._taken
+        if target is None:
+            if t >= end:
+                return self._as_given(t)
+            target = np.array(self._as_given(t), dtype=np.float64)
         if t >= end:
             value = target
         elif t <= begun:
@@ -83,14 +86,29 @@ class Command:
             value = start + (t - begun) / (end - begun) * (target - start)
         return float(value) if value.ndim == 0 else value
 
+    def _as_given(self, t: float) -> Any:
+        """Return what was given for time t (s), checked unless it is a load or a number."""
+        value = self.given(t)
+        is_number = isinstance(value, float) and not self._motion
+        return value if self._of_load or is_number else self._checked(value, t)
+
     def rate(self, t: float, dt: float) -> np.ndarray:
         """Rate of change just before a time t (s), at the end of a step of dt (s), see :func:`rate_of`."""
         if self._taken is None:
-            return rate_of(self.given if isinstance(self.given, Profile | Motion) else self.__call__, t, dt)
+            return self._rate_as_given(t, dt)
         begun, start, end, target = self._taken
+        if target is None:
+            if t - _BEFORE * dt > end:
+                return self._rate_as_given(t, dt)
+            part = (t - begun) / (end - begun)
+            ahead = np.array(self._as_given(t), dtype=np.float64) - start
+            return ahead / (end - begun) + part * self._rate_as_given(t, dt)
         if end == begun:  # what jumps where the step begins moves in all of it
             return (target - start) / dt if abs(t - dt - begun) < 0.5 * dt else np.zeros_like(target)
         return (target - start) / (end - begun) if begun < t - _BEFORE * dt <= end else np.zeros_like(target)
+
+    def _rate_as_given(self, t: float, dt: float) -> np.ndarray:
+        return rate_of(self.given if isinstance(self.given, Profile | Motion) else self._as_given, t, dt)
 
     def _checked(self, value: Any, t: float) -> Any:
         """Return what was given for time t (s) as a number, or as displacement and rotation vector.
@@ -152,16 +170,18 @@ class Command:
             )
         return target
 
-    def release(self) -> None:
-        """Follow what was given again."""
-        self._taken, self.commanded = None, False
+    def release(self, now: float = 0.0, over: float = 0.0) -> None:
+        """Follow what was given again, at once or from the value at time ``now`` (s) within ``over`` (s)."""
+        back = self.commanded and over > 0.0
+        self._taken = (now, np.array(self(now), dtype=np.float64), now + over, None) if back else None
+        self.commanded = back
 
     def memory(self) -> dict[str, np.ndarray]:
-        """Give what was commanded, arrays by name, for :meth:`recall`; empty for nothing."""
+        """Give what was commanded, arrays by name, for :meth:`recall`; without a target on the way back, empty for nothing."""
         if self._taken is None:
             return {}
         begun, start, end, target = self._taken
-        return {"times": np.array([begun, end]), "start": start.copy(), "target": target.copy()}
+        return {"times": np.array([begun, end]), "start": start.copy()} | ({} if target is None else {"target": target.copy()})
 
     def recall(self, memory: dict[str, np.ndarray]) -> None:
         """Take back what :meth:`memory` gave."""
@@ -169,7 +189,8 @@ class Command:
             self.release()
             return
         begun, end = (float(time) for time in memory["times"])
-        self._taken, self.commanded = (begun, memory["start"].copy(), end, memory["target"].copy()), True
+        target = memory["target"].copy() if "target" in memory else None
+        self._taken, self.commanded = (begun, memory["start"].copy(), end, target), True
 
 
 class FrameMotion:

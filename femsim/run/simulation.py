@@ -386,10 +386,11 @@ class Simulation:
         for command in chosen if value is not None else ():
             command.target(value, self.time)  # all of them, or none
         for command in chosen:
+            within = over or (self.dt if command.led else 0.0)  # a step may be taken in parts
             if value is None:
-                command.release()
+                command.release(self.time, within)
             else:
-                command.take(value, self.time, over or (self.dt if command.led else 0.0))  # a step may be taken in parts
+                command.take(value, self.time, within)
             self._commands[command.name] = command.memory()
 
     def push(
