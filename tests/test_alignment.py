@@ -167,6 +167,20 @@ def test_the_lag_that_is_left_is_found_in_forces_that_do_not_swing() -> None:
                 assert lag is not None and -lag.samples == pytest.approx(late, abs=0.4 if noise else 0.05), (name, late, noise)
 
 
+@pytest.mark.parametrize("late", [0.0, 0.4, 0.75])
+def test_kinks_do_not_draw_the_lag(late: float) -> None:
+    """A force of straight parts, in a record that begins just before a kink: lags were a tenth of a sample too long."""
+    time = 0.005 * np.arange(1, 121)
+
+    def force(t: np.ndarray) -> np.ndarray:
+        return np.interp(t, [0.0, 0.05, 0.08, 0.3, 0.33, 1.0], [0.0, 0.0, 5.0, 4.3, 1.9, 1.9])[:, None]
+
+    for noise, close in ((0.0, 1e-3), (0.015, 0.03)):
+        log = force(time + 0.005 * late)[14:-1] + np.random.default_rng(1).normal(0.0, noise, (105, 1))
+        lag = find_lag(force(time), log, np.ones(1), least=-50, greatest=80)
+        assert lag is not None and lag.samples == pytest.approx(14.0 + late, abs=close), noise
+
+
 def test_rounding_errors_of_a_torque_do_not_take_part_in_the_lag(tmp_path: Path) -> None:
     """A run beside another run: they shared half of their variation only, as torques of 1e-13 N m counted as the force does."""
     time = np.arange(1, 401) * 0.01
