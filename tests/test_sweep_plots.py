@@ -68,6 +68,26 @@ def test_what_is_drawn_is_the_table(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert axis.collections[0].get_zorder() > axis.xaxis.get_zorder()
 
 
+def test_cases_that_are_wrong_by_their_health_are_marked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They were drawn as the others are."""
+    drawn: dict[str, Any] = {}
+    monkeypatch.setattr(sweep_plots, "save_figure", lambda figure, path: drawn.setdefault(path.stem, figure))
+    x, y = (a.ravel() for a in np.meshgrid([1.0, 2.0, 3.0], [5.0, 6.0], indexing="ij"))
+    columns = {"x": x, "y": y, "f": x * y, "verdict": ["good", "wrong", "doubtful", "good", "good", "good"]}
+    plot_sweep(sweep_folder(tmp_path, columns, ["x", "y"], ["f"]))
+    where = {"curves": (0, (1.0, 6.0)), "map_f": (0, (0.5, 1.5)), "pairs": (3, (1.0, 6.0))}
+    for name, (axis, place) in where.items():
+        (ring,) = [line for line in drawn[name].axes[axis].get_lines() if line.get_label() == "wrong by its health"]
+        assert ring.get_markerfacecolor() == "none" and np.array_equal(ring.get_xydata(), [place]), name
+    (paths,) = drawn["parallel"].axes[0].collections
+    assert [dashes is not None for _, dashes in paths.get_linestyle()] == [False, True] + 4 * [False]
+    for name, figure in drawn.items():
+        assert "wrong by its health" in [text.get_text() for legend in figure.legends for text in legend.get_texts()], name
+    drawn.clear()
+    plot_sweep(sweep_folder(tmp_path, columns | {"verdict": "good"}, ["x", "y"], ["f"]))
+    assert not drawn["map_f"].legends and not drawn["pairs"].legends
+
+
 def test_samples_give_points_and_words_give_lines(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     a, b = rng.random((2, 40))

@@ -17,6 +17,7 @@ from viz.files import save_figure
 from viz.look import COLOURS, STYLE, WIDTH, Look, plot_folder
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.axis import Axis
     from matplotlib.figure import Figure
     from pandas import DataFrame
@@ -28,6 +29,8 @@ _MANY_METRICS = 6
 _MAP = "viridis"
 DEFAULT_LOOK = Look()
 _FINISHED = ("converged", "not converged")
+_WRONG = "wrong by its health"
+_RING: dict[str, Any] = {"linestyle": "none", "marker": "o", "markerfacecolor": "none", "markeredgecolor": "#c00000"}
 
 
 def plot_sweep(folder: Path, out: Path | None = None, *, look: Look = DEFAULT_LOOK) -> list[Path]:
@@ -36,7 +39,8 @@ def plot_sweep(folder: Path, out: Path | None = None, *, look: Look = DEFAULT_LO
     Each figure as PNG, SVG and PDF: ``curves`` (each metric over the parameter with most values; one line per combination of the
     others if these are few, else points), ``map_METRIC`` (a metric over two parameters, if exactly two numbers vary and form a
     grid), ``parallel`` (parallel coordinates, coloured by the first metric) and ``pairs`` (all varied parameters and metrics
-    against each other). Cases that failed or were not run are omitted. The first six metrics are drawn.
+    against each other). Cases that failed or were not run are omitted; those that are wrong by their health are ringed, or dashed
+    in ``parallel``. The first six metrics are drawn.
 
     Parameters
     ----------
@@ -209,6 +213,8 @@ class _Drawing:
 
     def __init__(self, table: DataFrame, look: Look, units: Mapping[str, str], scales: Mapping[str, str]) -> None:
         self._table, self._look, self._units, self._scales = table, look, units, scales
+        verdict = table["verdict"] if "verdict" in table else np.zeros(len(table))  # sweeps of an older femsim have none
+        self._wrong = np.asarray(verdict == "wrong")
 
     def _label(self, name: str, broken: bool = False) -> str:
         """Name and unit of a column; a long name in several lines."""
@@ -226,6 +232,11 @@ class _Drawing:
     def _value(self, name: str, value: Any) -> str:
         unit = self._units.get(name, "")
         return f"{name} {_text(value)}" + (f" {unit}" if unit not in ("", "1") else "")
+
+    def _ring(self, axis: Axes, x: Any, y: Any, size: float = 7.0) -> None:
+        """Draw rings around the points, (n,), of the cases that are wrong by their health."""
+        if self._wrong.any():
+            axis.plot(np.asarray(x)[self._wrong], np.asarray(y)[self._wrong], markersize=size, label=_WRONG, **_RING)
 
     def _wide(self, width: float, height: float) -> tuple[float, float]:
         """Size of a figure that needs a width, inches, unless the look has one."""
@@ -248,15 +259,20 @@ class _Drawing:
                     axis.plot(ordered[across], ordered[metric], marker=".", color=COLOURS[number], label=label)
             else:
                 axis.plot(table[across], table[metric], linestyle="none", marker=".", color=COLOURS[0])
+            self._ring(axis, table[across], table[metric])
             axis.set_ylabel(self._label(metric))
         if self._logarithmic(across):
             axes[-1, 0].set_xscale("log")
             _plain_ticks(axes[-1, 0].xaxis, table[across])
         axes[-1, 0].set_xlabel(self._label(across))
-        if lines and others:
-            handles, labels = axes[0, 0].get_legend_handles_labels()
-            figure.legend(handles, labels, loc="outside upper center", ncols=self._look.columns(labels))
+        self._legend(figure, axes[0, 0])
         return figure
+
+    def _legend(self, figure: Figure, axis: Axes) -> None:
+        """Give a figure the legend of one of its axes, unless that is empty."""
+        handles, labels = axis.get_legend_handles_labels()
+        if labels:
+            figure.legend(handles, labels, loc="outside upper center", ncols=self._look.columns(labels))
 
     def heat_map(self, numbers: list[str], metric: str) -> Figure:
         """Draw a metric over two parameters."""
@@ -273,6 +289,12 @@ class _Drawing:
             every = max(1, len(labels) // 8)
             ticks(np.arange(len(labels))[::every] + 0.5, [f"{value:.3g}" for value in labels[::every]])
             (axis.set_xlabel if name == numbers[0] else axis.set_ylabel)(self._label(name))
+        places = [
+            axis_values.get_indexer(table[name]) + 0.5
+            for name, axis_values in zip(numbers, (values.columns, values.index), strict=True)
+        ]
+        self._ring(axis, *places)
+        self._legend(figure, axis)
         figure.colorbar(image, ax=axis, label=self._label(metric))
         return figure
 
@@ -299,7 +321,11 @@ class _Drawing:
         colours = table[colour_by].to_numpy(float)
         lines = LineCollection(list(points), cmap=colormaps[_MAP], linewidths=0.8, alpha=max(0.15, min(1.0, 60 / len(table))))
         lines.set_array(colours)
+        lines.set_linestyle(["--" if wrong else "-" for wrong in self._wrong])
         axis.add_collection(lines)
+        if self._wrong.any():
+            axis.plot([], [], linestyle="--", color="0.3", label=_WRONG)
+            self._legend(figure, axis)
         labels = [self._label(name, broken=True) + ("\n(log)" if self._logarithmic(name) else "") for name in names]
         axis.set_xticks(range(len(names)), labels)
         axis.tick_params(axis="x", pad=16, length=0)
@@ -339,6 +365,7 @@ class _Drawing:
                     axis.set_yticks([])
                 else:
                     axis.scatter(x, table[vertical], c=table[colour_by], cmap=_MAP, s=5)
+                    self._ring(axis, x, table[vertical], 5.0)
                     if logarithmic[vertical]:
                         axis.set_yscale("log")
                         _plain_ticks(axis.yaxis, table[vertical])
@@ -349,6 +376,7 @@ class _Drawing:
                 if row == n - 1:
                     axis.set_xlabel(self._label(horizontal, broken=True))
                     axis.tick_params(axis="x", labelrotation=45)  # panels are narrow
+        self._legend(figure, axes[1, 0])
         return figure
 
 
