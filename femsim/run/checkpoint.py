@@ -14,7 +14,7 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -131,7 +131,7 @@ class Checkpoints:
         state: State,
         solver: Mapping[str, np.ndarray],
         carried: dict[str, Any],
-        rows: Mapping[str, Sequence[Any]],
+        rows: Mapping[str, np.ndarray],
     ) -> None:
         """Write a checkpoint after a step, and remove those before the last two; nothing where there is no folder.
 
@@ -186,10 +186,10 @@ class _RowFile:
         self._count, self._bytes = self._count + len(rows), self._bytes + len(data)
         return data
 
-    def extend(self, rows: Sequence[Sequence[float]]) -> dict[str, Any]:
+    def extend(self, rows: np.ndarray) -> dict[str, Any]:
         """Write the rows that are not there yet; return number, columns and digest of all."""
-        place, columns = self._bytes, len(rows[0]) if len(rows) else 0
-        data = self._take(np.array(rows[self._count :], dtype=np.float64).reshape(-1, columns))
+        place, columns = self._bytes, rows.shape[1]
+        data = self._take(rows[self._count :])
         with named_errors(self.path):
             handle = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o666)
             try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from array import array
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -38,22 +39,31 @@ class TableWriter:
         Header.
     rows : ndarray, (n, n_columns), optional
         Rows of a run that goes on; the file is made anew of them.
+
+    Attributes
+    ----------
+    last : list of float
+        The last row; empty before the first.
     """
 
     def __init__(self, path: Path | None, columns: Sequence[str], rows: np.ndarray | None = None) -> None:
         self.columns = tuple(columns)
-        self.rows: list[list[float]] = [] if rows is None else rows.tolist()
+        known = [] if rows is None else rows.tolist()
+        self.last: list[float] = known[-1] if known else []
+        #: of all rows, one after the other: as numbers of Python they take four times the memory
+        self._values = array("d", (x for row in known for x in row))
         self.path, self._file = path, -1
         self._waiting: list[str] = []
         if path:
-            text = "".join([_line(self.columns), *(_line(map(_cell, row)) for row in self.rows)])
+            text = "".join([_line(self.columns), *(_line(map(_cell, row)) for row in known)])
             with replacing(path) as temporary:
                 temporary.write_text(text, encoding="utf-8", newline="")
             self._file = os.open(path, os.O_WRONLY | os.O_APPEND)
 
     def add(self, row: Sequence[float]) -> None:
         """Add a row."""
-        self.rows.append(list(row))
+        self.last = list(row)
+        self._values.extend(row)
         if self._file >= 0:
             self._waiting.append(_line([_cell(x) for x in row]))
 
@@ -71,9 +81,14 @@ class TableWriter:
                 while rest:
                     rest = rest[os.write(self._file, rest) :]
 
+    @property
+    def rows(self) -> np.ndarray:
+        """All rows so far, (n_rows, n_columns)."""
+        return np.array(self._values, dtype=np.float64).reshape(-1, len(self.columns))
+
     def table(self) -> dict[str, np.ndarray]:
         """All columns by name, (n_rows,) each."""
-        data = np.array(self.rows, dtype=np.float64).reshape(len(self.rows), len(self.columns))
+        data = self.rows
         return {name: data[:, k] for k, name in enumerate(self.columns)}
 
     def close(self) -> None:
@@ -254,7 +269,7 @@ class Recorder:
     def last_row(self) -> dict[str, float]:
         """Return what the last step wrote to both tables, by name of the column."""
         tables = (self.sensor_table, self.steps)
-        return {name: float(value) for table in tables for name, value in zip(table.columns, table.rows[-1], strict=True)}
+        return {name: float(value) for table in tables for name, value in zip(table.columns, table.last, strict=True)}
 
     def close(self) -> None:
         """Close all files; the frames and tables are complete up to the last step."""

@@ -47,7 +47,7 @@ class Recording:
         self._course.done += 1
         self._course.tally.count(self._course.done, report, self._parts)
         self._file.beat(self._course.done)
-        return self.recorder.sensor_table.rows[-1], self.recorder.steps.rows[-1]
+        return self.recorder.sensor_table.last, self.recorder.steps.last
 
     def close(self, stepper: Stepper, failure: str, cut: str) -> Run:
         """Complete the files; ``failure`` is that of a step, ``cut`` the error of others that ended it."""
