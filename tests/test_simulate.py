@@ -48,10 +48,11 @@ def info(folder: Path) -> dict:
 
 
 def assert_readable(folder: Path, steps: int) -> None:
-    """Both tables have all steps, the index lists a frame of each and the start, and every file listed can be read."""
+    """Both tables have all steps, the index lists a frame of each at its time, and the start; every file listed can be read."""
     for name in ("steps.csv", "sensors.csv"):
         assert len(table(folder / name)[1]) == steps
-    frames = fs.read_pvd(folder / "frames.pvd")
+    frames, (header, rows) = fs.read_pvd(folder / "frames.pvd"), table(folder / "steps.csv")
+    assert [time for time, _ in frames] == [0.0, *rows[:, header.index("time_s")]]  # to the last bit
     assert [time for time, _ in frames] == pytest.approx([DT * k for k in range(steps + 1)])
     for _, files in frames:
         assert fs.read_part(files["cube"]).n_points == 27
@@ -539,6 +540,17 @@ def test_a_run_can_be_repeated_from_its_own_copy_of_the_scene(tmp_path: Path) ->
     copy = folder / "scene.py"
     fs.simulate(fs.load_scene(copy), out=folder, scene_path=copy, overwrite=True)
     assert copy.read_bytes() == path.read_bytes()
+
+
+@pytest.mark.parametrize("format", ["pvd", "vtkhdf"])
+def test_frames_have_the_times_of_the_tables(tmp_path: Path, format: str) -> None:
+    """Times are sums of steps: the third frame was at 0.30000000000000004 s."""
+    if format == "vtkhdf":
+        pytest.importorskip("h5py")
+    scene = fs.Scene("box", dt=0.1, duration=0.3)
+    scene.add_rigid("box", fs.Box((0.1, 0.1, 0.1)), mass=1.0)
+    fs.simulate(scene, out=tmp_path / "run", format=format)
+    assert list(fs.open_frames(tmp_path / "run").times) == [0.0, 0.1, 0.2, 0.3]
 
 
 def test_rows_in_memory_take_the_room_of_their_numbers() -> None:

@@ -195,3 +195,8 @@ def step_table() -> str:
     lines = ["| column | meaning |", "|---|---|"]
     lines += [f"| {', '.join(names)} | {text} |" for (_, text), names in rows.items()]
     return "\n".join(lines)
+
+
+def cell(value: float) -> str:
+    """Write a number as the tables have it: ten digits hide what rounding makes of times, which are sums of steps."""
+    return f"{value:.10g}" if isinstance(value, float) else str(value)

@@ -10,6 +10,7 @@ import numpy as np
 
 from femsim.base.errors import InputError, did_you_mean
 from femsim.model.fields import FRAME_FIELDS
+from femsim.run.columns import cell
 from femsim.step.placed import Placed
 from femsim.step.report import StepReport
 from femsim.step.stepper import Stepper
@@ -99,7 +100,7 @@ class Shown:
             self._shapes[k] = foot + FLOOR_SIZE * np.linalg.norm(high - low) * (self._shapes[k] - place)
 
     def write(self, report: StepReport | None) -> None:
-        """Write a frame of the current state; None at the start, before any step."""
+        """Write a frame of the current state, with the time that the tables have; None at the start, before any step."""
         stepper, placed = self.stepper, self.stepper.placed
         parts = {stepper.scene.parts[k].name: self._part_frame(k, report, placed) for k in self._drawn}
         if report is None:
@@ -111,7 +112,7 @@ class Shown:
             fields = {"force": c.force, "normal": c.normal, "gap": c.gap, "state": c.state}
             points, sides = c.position, c.part
         parts["contacts"] = PartFrame(points, fields | ({"parts": sides} if "parts" in self.fields else {}))
-        self._series.write_frame(stepper.state.t, parts)
+        self._series.write_frame(float(cell(stepper.state.t)), parts)
 
     def _part_frame(self, k: int, report: StepReport | None, placed: Placed) -> PartFrame:
         """Points and fields of a part in the current state, in which the parts are ``placed``."""

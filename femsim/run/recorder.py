@@ -17,7 +17,7 @@ from contact.fclib import import_h5py
 from femsim.base.errors import InputError
 from femsim.base.files import named_errors, replacing
 from femsim.run.checkpoint import Checkpoint
-from femsim.run.columns import step_columns, step_row
+from femsim.run.columns import cell, step_columns, step_row
 from femsim.run.frames import Frames
 from femsim.run.health import HealthWatch
 from femsim.run.sensors import Sensors, sensor_columns
@@ -55,7 +55,7 @@ class TableWriter:
         self.path, self._file = path, -1
         self._waiting: list[str] = []
         if path:
-            text = "".join([_line(self.columns), *(_line(map(_cell, row)) for row in known)])
+            text = "".join([_line(self.columns), *(_line(map(cell, row)) for row in known)])
             with replacing(path) as temporary:
                 temporary.write_text(text, encoding="utf-8", newline="")
             self._file = os.open(path, os.O_WRONLY | os.O_APPEND)
@@ -65,7 +65,7 @@ class TableWriter:
         self.last = list(row)
         self._values.extend(row)
         if self._file >= 0:
-            self._waiting.append(_line([_cell(x) for x in row]))
+            self._waiting.append(_line(map(cell, row)))
 
     def flush(self) -> None:
         """Write the rows that wait.
@@ -100,10 +100,6 @@ class TableWriter:
             finally:
                 self._file = -1
                 os.close(file)
-
-
-def _cell(value: float) -> str:
-    return f"{value:.10g}" if isinstance(value, float) else str(value)
 
 
 def _line(cells: Iterable[str]) -> str:
