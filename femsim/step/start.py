@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Collection, Sequence
 
 from contact import Box, Mesh
@@ -51,9 +50,9 @@ def _for_ever(scene: Scene, contacts: Contacts, a: int, b: int, depth: float) ->
 
 
 def _check_soft(scene: Scene, contacts: Contacts, state: State, waiting: Collection[tuple[int, int]]) -> list[str]:
-    """Refuse soft bodies and rods that overlap too deeply to be pushed apart; warn where they overlap visibly.
+    """Refuse soft bodies and rods that overlap too deeply to be pushed apart; note where they overlap visibly.
 
-    Of those that wait for a joint to break, return a note.
+    Those with rigid parts are noted by :func:`_overlaps`, unless they wait for a joint to break.
     """
     notes = []
     for a, b, depth, bound in contacts.overlaps(state):
@@ -61,15 +60,22 @@ def _check_soft(scene: Scene, contacts: Contacts, state: State, waiting: Collect
             if depth > bound:
                 notes.append(_for_ever(scene, contacts, a, b, depth))
             continue
-        names = f"scene {scene.name!r}: {scene.parts[a].name!r} and {scene.parts[b].name!r} overlap"
+        first, second = scene.parts[a].name, scene.parts[b].name
         if depth > bound:
             raise InputError(
-                f"{names} by {1e3 * depth:.3g} mm at the start; allowed are {1e3 * bound:.3g} mm (half of an element, "
+                f"scene {scene.name!r}: {first!r} and {second!r} overlap by {1e3 * depth:.3g} mm at the start; allowed are "
+                f"{1e3 * bound:.3g} mm (half of an element, "
                 "of a rigid part with faces, or of the radii of rods). Move them apart."
             )
-        if depth > scene.margin:
-            warnings.warn(f"{names} by {1e3 * depth:.3g} mm at the start and will be pushed apart.", stacklevel=5)
+        if depth > scene.margin and not any(scene.parts[k].shapes for k in (a, b)):
+            notes.append(_pushed(scene, f"{first} and {second} overlap by {1e3 * depth:.3g} mm at the start"))
     return notes
+
+
+def _pushed(scene: Scene, said: str, when: str = "") -> str:
+    """Say of an overlap what contact does to it."""
+    speed = scene.max_correction if scene.correction else 0.0
+    return f"{said}; contact pushes them apart, at up to {speed:g} m/s{when}"
 
 
 def _overlaps(scene: Scene, contacts: Contacts, vital_signs: VitalSigns, waiting: Collection[tuple[int, int]]) -> list[str]:
@@ -94,9 +100,7 @@ def _overlaps(scene: Scene, contacts: Contacts, vital_signs: VitalSigns, waiting
         elif vital_signs.soft(a, b):
             out.append(f"{said}; their contacts are soft, and press as if that had pressed them together")
         else:
-            speed = scene.max_correction if scene.correction else 0.0
-            when = " once the joint between them breaks" if (a, b) in waiting else ""
-            out.append(f"{said}; contact pushes them apart, at up to {speed:g} m/s{when}")
+            out.append(_pushed(scene, said, " once the joint between them breaks" if (a, b) in waiting else ""))
     return out
 
 
