@@ -386,6 +386,8 @@ def test_values_of_the_wrong_order_get_a_note_in_words() -> None:
     scene.add_rigid("ball", fs.Sphere(2.0), density=1.07, rotation=(0, 0, 90.0), velocity=(2000.0, 0, 0), position=(9, 0, 1))
     line = np.column_stack([np.linspace(0.0, 0.1, 6), np.zeros(6), np.full(6, 30.0)])
     scene.add_rod("cable", line, circular_section(2.0), fs.Elastic(1e9, 0.3, 1000.0, name="steel"))
+    scene.add_rigid("part", fs.Sphere(0.015), mass=20.0, position=(40, 0, 1))
+    scene.add_rigid("counterweight", fs.Sphere(0.1), mass=2000.0, position=(50, 0, 1))
     scene.add_rigid("hand", fs.Sphere(0.01), mass=1.0, position=(20, 0, 1))
     scene.drive("hand", fs.Motion([0.0, 1.0], [(0, 0, 0), (0, 4.0, 0)]))
     scene.add_rigid("pusher", fs.Sphere(0.01), mass=1.0, position=(30, 0, 1))
@@ -397,6 +399,7 @@ def test_values_of_the_wrong_order_get_a_note_in_words() -> None:
         "young_modulus of jelly is 0.1 Pa, softer than any gel",
         "density of jelly is 1.07 kg/m^3, 935 times less than that of water: is it in g/cm^3? Then it is 1070 kg/m^3",
         "density of ball is 1.07 kg/m^3",
+        "mass of part is 20 kg in 14.1 cm^3, 1.41e+03 times the density of water: is it in grams? Then it is 0.02 kg",
         "ball measures 4 m: is it given in millimetres?",
         "rotation of ball is 90 rad, 14.3 turns: are these degrees? 90 degrees are 1.571 rad",
         "ball starts with 2000 m/s",
@@ -405,7 +408,7 @@ def test_values_of_the_wrong_order_get_a_note_in_words() -> None:
         "gravity is 9810 m/s^2, 1e+03 times that of the earth",
     ):
         assert sum(words in note for note in notes) == 1, (words, notes)
-    assert len(notes) == 11
+    assert len(notes) == 12
 
 
 @pytest.mark.parametrize("path", fs.list_scenes(), ids=lambda path: path.stem)

@@ -13,6 +13,10 @@ from materials import Elastic
 #: What is taken as it is, without a note: Pa, kg/m^3, s, m, rad, m/s^2, m/s and 1.
 MODULI = (100.0, 1e13)
 DENSITIES = (5.0, 3e4)
+#: The same of a density that a mass makes, kg/m^3: small bodies that stand for heavier ones are ten times as dense as metals.
+DENSEST_BY_MASS = 3e5
+#: Larger bodies, m^3, are not weighed in grams.
+IN_GRAMS = 1e-3
 STEPS = (1e-7, 0.1)
 MOVING_SIZES = (1e-6, 3.0)
 MOST_TURN = 2.0 * math.pi + 1e-6
@@ -52,6 +56,17 @@ def notes_on_density(name: str, density: float) -> list[str]:
     if density < DENSITIES[0]:
         what = f"{1000.0 / density:.0f} times less than that of water: is it in g/cm^3? Then it is {1e3 * density:g} kg/m^3"
     return [f"density of {name} is {density:g} kg/m^3, {what}"]
+
+
+def notes_on_mass(name: str, mass: float, volume: float) -> list[str]:
+    """Note a mass, kg, that is too large for its volume, m^3; bodies may be hollow, and as light as they are."""
+    density = mass / volume
+    if density <= DENSEST_BY_MASS or volume > IN_GRAMS:
+        return []
+    return [
+        f"mass of {name} is {mass:g} kg in {1e6 * volume:.3g} cm^3, {density / 1000.0:.3g} times the density of water: is it in "
+        f"grams? Then it is {mass / 1000.0:g} kg"
+    ]
 
 
 def notes_on_friction(what: str, *coefficients: float) -> list[str]:
