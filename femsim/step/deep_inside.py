@@ -1,8 +1,8 @@
-"""Rigid parts that start deep in each other, where contact between their corners, edges and faces may see nothing."""
+"""Rigid parts that start deep in others, or in soft bodies, where contact by corners, edges, faces or nodes may see nothing."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -61,14 +61,70 @@ def common_ball(a: Shape, b: Shape, turn: np.ndarray, place: np.ndarray, least: 
     other_low, other_high = _common_box(b, a, turn.T, -turn.T @ place)
     if (high - low).min() <= least or (other_high - other_low).min() <= least:
         return 0.0
-    share = (np.arange(_PLACES) + 0.5) / _PLACES
-    points = low + np.stack(np.meshgrid(share, share, share, indexing="ij"), axis=-1).reshape(-1, 3) * (high - low)
+    points = _places(low, high)
     in_a = signed_distance(a, points)[0]
     inside = np.flatnonzero(in_a < -0.5 * least)
     if not len(inside):
         return 0.0
     in_b = signed_distance(b, (points[inside] - place) @ turn)[0]
     return max(0.0, -2.0 * float(np.maximum(in_a[inside], in_b).min()))
+
+
+def _places(low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    """Places evenly spread over a box, (n, 3), m, its middle among them."""
+    share = (np.arange(_PLACES) + 0.5) / _PLACES
+    return np.asarray(low + np.stack(np.meshgrid(share, share, share, indexing="ij"), axis=-1).reshape(-1, 3) * (high - low))
+
+
+def in_elements(
+    parts: Sequence[Part],
+    pairs: np.ndarray,
+    placed: Placed,
+    sizes: np.ndarray,
+    deep: float,
+    soft: Mapping[int, tuple[np.ndarray, np.ndarray]],
+) -> Iterator[tuple[int, int]]:
+    """Pairs of a rigid part and a soft body that has elements where the part is thick.
+
+    There a ball fits into the part that is ``deep`` times as large as the part is thin (``sizes``, (np,), m), about a place in an
+    element of the body. ``soft`` has its nodes, (n, 3), m, and tetrahedra, (m, 4), by the number of its part.
+    """
+    for a, part in enumerate(parts):
+        least = deep * float(sizes[a])
+        for b, (points, cells) in soft.items():
+            if (pairs[a, b] or pairs[b, a]) and any(
+                _elements_at(
+                    shape, placed.rotation[a] @ turn, placed.translation[a] + placed.rotation[a] @ place, points, cells, least
+                )
+                for shape, turn, place in part.shapes
+            ):
+                yield a, b
+
+
+def _elements_at(shape: Shape, turn: np.ndarray, place: np.ndarray, points: np.ndarray, cells: np.ndarray, least: float) -> bool:
+    """Whether one of some places, about which balls of a diameter (m) fit into a shape placed so, lies in a tetrahedron."""
+    from scipy.spatial import cKDTree
+
+    if not np.isfinite(shape.bounding_radius):
+        return False
+    own, (lower, upper) = (points - place) @ turn, shape.aabb
+    low, high = np.maximum(lower, own.min(axis=0)), np.minimum(upper, own.max(axis=0))
+    if (high - low).min() <= least:
+        return False
+    where = _places(low, high)
+    where = where[signed_distance(shape, where)[0] < -0.5 * least]
+    corners = own[cells]
+    corners = corners[((corners.max(axis=1) >= low) & (corners.min(axis=1) <= high)).all(axis=1)]
+    if not len(where) or not len(corners):
+        return False
+    middle = corners.mean(axis=1)
+    reach = np.linalg.norm(corners - middle[:, None], axis=2).max(axis=1)
+    near = cKDTree(where).query_ball_point(middle, reach)
+    tets = np.repeat(np.arange(len(corners)), [len(one) for one in near])
+    away = where[np.concatenate([np.asarray(one, dtype=np.int64) for one in near])] - corners[tets, 0]
+    sides = np.swapaxes(corners[tets, 1:] - corners[tets, :1], 1, 2)
+    share = np.linalg.solve(sides, away[:, :, None])[:, :, 0]
+    return bool(((share >= 0.0).all(axis=1) & (share.sum(axis=1) <= 1.0)).any())
 
 
 def _common_box(a: Shape, b: Shape, turn: np.ndarray, place: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -6,10 +6,11 @@ from collections.abc import Collection, Sequence
 
 from contact import Box, Mesh
 from femsim.base.errors import InputError
+from femsim.model.bodies.outputs import points_of
 from femsim.scene.plausible import notes_on_settings
 from femsim.scene.scene import Scene
 from femsim.step.contacts import Contacts
-from femsim.step.deep_inside import deep_inside
+from femsim.step.deep_inside import deep_inside, in_elements
 from femsim.step.state import State
 from femsim.step.thin_rods import ThinOnRod
 from femsim.step.thin_shapes import Thin
@@ -35,7 +36,11 @@ def check_start(scene: Scene, contacts: Contacts, vital_signs: VitalSigns, state
         *_narrow(scene, vital_signs.narrow),
         *_thin_on_rods(scene, vital_signs.thin_on_rods),
     ]
-    rigid = [*_overlaps(scene, contacts, vital_signs, waiting), *_unseen(scene, contacts, vital_signs, state, waiting)]
+    rigid = [
+        *_overlaps(scene, contacts, vital_signs, waiting),
+        *_unseen(scene, contacts, vital_signs, state, waiting),
+        *_between_nodes(scene, contacts, vital_signs, state, waiting),
+    ]
     return [*scene.notes, *notes_on_settings(dt, scene.gravity), *soft, *rigid, *thin]
 
 
@@ -122,6 +127,28 @@ def _unseen(
             "contact may not see it. Move them apart."
         )
     return out
+
+
+def _between_nodes(
+    scene: Scene, contacts: Contacts, vital_signs: VitalSigns, state: State, waiting: Collection[tuple[int, int]]
+) -> list[str]:
+    """Note rigid parts that lie in soft bodies, between their nodes, where no overlap is seen."""
+    soft, system = {}, contacts.system
+    for k, part in enumerate(scene.parts):
+        if part.body < 0 or part.shapes:
+            continue
+        body = system.bodies[part.body]
+        drawing, points = body.drawing(part.link), points_of(body.kind, state.q[system.q_slices[part.body]])
+        if drawing is not None and drawing.cells is not None and points is not None:
+            soft[k] = points, drawing.cells
+    seen = {pair for pair, depth in vital_signs.at_start.items() if depth > scene.margin} | set(waiting)
+    found = in_elements(scene.parts, contacts.rules.pairs, contacts.places.read(state), vital_signs.sizes.part, DEEP, soft)
+    return [
+        f"{scene.parts[a].name} lies in {scene.parts[b].name} at the start, between its nodes, where contact does not see it; "
+        "move them apart"
+        for a, b in found
+        if (min(a, b), max(a, b)) not in seen
+    ]
 
 
 def _check_thin(scene: Scene, thin: Sequence[Thin]) -> list[str]:
