@@ -176,3 +176,17 @@ def test_what_acts_in_all_parts_of_a_shortest_step_that_is_halved_is_read(restit
     np.testing.assert_allclose(run.sensors["with table"].force, run.sensors["whole"].force, atol=1e-9)
     lost = run.gauges["slip"].values["friction_J"][-1]
     assert lost == pytest.approx(run.steps["friction_loss_J"][-1], rel=1e-9) and lost > 0.1
+
+
+def test_contacts_in_frames_have_the_mean_forces_of_the_whole_step(tmp_path: Path) -> None:
+    """They had those of its last part, which a box that has just landed leaves with another force than the step has."""
+    scene = fs.Scene("land", dt="auto", duration=0.12)
+    scene.add_floor()
+    scene.add_rigid("box", fs.Box((0.01, 0.02, 0.01)), mass=0.1, position=(0, 0, 0.03), rotation=(0.2, 0.0, 0.0))
+    scene.sensor("box", "box")
+    run = fs.simulate(scene, out=tmp_path / "run")
+    frames = fs.open_frames(tmp_path / "run")
+    shown = np.array([np.asarray(frames.read(k, "contacts")["force"]).sum(axis=0) for k in range(1, len(frames.times))])
+    landed = np.abs(run.sensors["box"].force[:, 2]) > 1e-3
+    assert len(shown) == 12 and (run.steps["substeps"][landed] > 1).sum() >= 2
+    np.testing.assert_allclose(shown, run.sensors["box"].force, atol=1e-5 * np.abs(shown).max())  # fields are float32

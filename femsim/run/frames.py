@@ -11,6 +11,7 @@ import numpy as np
 from femsim.base.errors import InputError, did_you_mean
 from femsim.model.fields import FRAME_FIELDS
 from femsim.run.columns import cell
+from femsim.step.contacts import StepContacts
 from femsim.step.placed import Placed
 from femsim.step.report import StepReport
 from femsim.step.stepper import Stepper
@@ -103,14 +104,8 @@ class Shown:
         """Write a frame of the current state, with the time that the tables have; None at the start, before any step."""
         stepper, placed = self.stepper, self.stepper.placed
         parts = {stepper.scene.parts[k].name: self._part_frame(k, report, placed) for k in self._drawn}
-        if report is None:
-            none, scalar = np.zeros((0, 3)), np.zeros(0)
-            fields = {"force": none, "normal": none, "gap": scalar, "state": scalar.astype(int)}
-            points, sides = none, np.zeros((0, 2), dtype=np.int64)
-        else:
-            c = report.contacts
-            fields = {"force": c.force, "normal": c.normal, "gap": c.gap, "state": c.state}
-            points, sides = c.position, c.part
+        fields = _over_step(() if report is None else report.parts)
+        points, sides = fields.pop("position"), fields.pop("part")
         parts["contacts"] = PartFrame(points, fields | ({"parts": sides} if "parts" in self.fields else {}))
         self._series.write_frame(float(cell(stepper.state.t)), parts)
 
@@ -126,6 +121,30 @@ class Shown:
         force = np.zeros(body.n_v) if report is None else report.forces.node_force[rows]
         drawn = body.frame(state.q[system.q_slices[index]], state.v[rows], force, self.fields)
         return PartFrame(drawn.points, drawn.point_data, drawn.cell_data)
+
+
+def _over_step(parts: Sequence[tuple[float, StepContacts]]) -> dict[str, np.ndarray]:
+    """Contacts of a step that may have been taken in parts, each of a length (s); none before any: what frames show, by name.
+
+    Forces are means over the step, all else is as in the last part that has the contact.
+    """
+    names = ("position", "force", "normal", "gap", "state", "part")
+    if not parts:
+        none, whole = np.zeros((0, 3)), np.zeros((0, 2), dtype=np.int64)
+        return dict.fromkeys(names[:3], none) | {"gap": none[:, 0], "state": whole[:, 0], "part": whole}
+    if len(parts) == 1:
+        return {name: getattr(parts[0][1], name) for name in names}
+    back = [contacts for _, contacts in reversed(parts)]
+    every = {name: np.concatenate([getattr(contacts, name) for contacts in back]) for name in names}
+    keys = [np.column_stack([np.full(len(own), k), own]) for contacts in back for k, own in enumerate(contacts.keys)]
+    lengths = np.array([dt for dt, _ in parts])
+    weights = np.repeat(lengths[::-1] / lengths.sum(), [len(contacts.gap) for contacts in back])
+    _, last, same = np.unique(
+        np.concatenate([np.zeros((0, 2), dtype=np.int64), *keys]), axis=0, return_index=True, return_inverse=True
+    )
+    force = np.zeros((len(last), 3))
+    np.add.at(force, same.ravel(), weights[:, None] * every["force"])
+    return {name: values[last] for name, values in every.items()} | {"force": force}
 
 
 class Frames(Shown):
