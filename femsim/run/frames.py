@@ -136,12 +136,10 @@ def _over_step(parts: Sequence[tuple[float, StepContacts]]) -> dict[str, np.ndar
         return {name: getattr(parts[0][1], name) for name in names}
     back = [contacts for _, contacts in reversed(parts)]
     every = {name: np.concatenate([getattr(contacts, name) for contacts in back]) for name in names}
-    keys = [np.column_stack([np.full(len(own), k), own]) for contacts in back for k, own in enumerate(contacts.keys)]
     lengths = np.array([dt for dt, _ in parts])
     weights = np.repeat(lengths[::-1] / lengths.sum(), [len(contacts.gap) for contacts in back])
-    _, last, same = np.unique(
-        np.concatenate([np.zeros((0, 2), dtype=np.int64), *keys]), axis=0, return_index=True, return_inverse=True
-    )
+    keys = np.concatenate([contacts.key for contacts in back])
+    _, last, same = np.unique(keys, axis=0, return_index=True, return_inverse=True)
     force = np.zeros((len(last), 3))
     np.add.at(force, same.ravel(), weights[:, None] * every["force"])
     return {name: values[last] for name, values in every.items()} | {"force": force}

@@ -81,8 +81,8 @@ class StepContacts:
         Their shares, which sum to one.
     reference, rotation : ndarray, (np, 3) and (np, 3, 3), m and 1
         What torques on each part are about, and how rigid parts are turned, where the forces act.
-    keys : tuple of ndarray, (n,) int64 each
-        What they are recognised by in the next step, kind by kind of contact: one after the other they are all contacts.
+    key : ndarray, (nc, 2), int64
+        What each is recognised by in the next step: its kind, and its number there.
     late : Late or None
         The part of ``force`` that acts elsewhere, at the end of the step; None where all of it acts in one place.
     """
@@ -101,7 +101,7 @@ class StepContacts:
     weight: np.ndarray
     reference: np.ndarray
     rotation: np.ndarray
-    keys: tuple[np.ndarray, ...]
+    key: np.ndarray
     late: Late | None = None
 
 
@@ -410,7 +410,7 @@ class Contacts:
         self._tell(lam, u, lam[:0] if work is None else work, self.rules.slow, state, taken)
         contacts = StepContacts(
             side.position, side.normal, side.gap, world, state, side.part, side.opposite, lam, u, taken, side.point, side.weight,
-            placed.reference, placed.rotation, tuple([own.key for own in rows.families]), then,
+            placed.reference, placed.rotation, _keys(rows), then,
         )  # fmt: skip
         late_forces = None if moved is None else last
         return ContactForces(
@@ -423,7 +423,7 @@ class Contacts:
         whole, pairs, points = (np.zeros(shape, dtype=np.int64) for shape in (0, (0, 2), (0, 2, 3)))
         contacts = StepContacts(
             vectors, vectors, none, vectors, whole, pairs, vectors, vectors, vectors, none, points, weights, placed.reference,
-            placed.rotation, (),
+            placed.rotation, pairs,
         )  # fmt: skip
         wrench, force_sum, node_force = (own.copy() for own in self._nothing)
         return ContactForces(contacts, wrench, wrench[:, 3:], force_sum, node_force, node_force.copy()), self.no_memory()
@@ -500,3 +500,13 @@ class Contacts:
     def overlaps(self, state: State) -> list[tuple[int, int, float, float]]:
         """Parts that overlap more than contact can undo: (part, part, depth, largest depth that is undone), m; slow."""
         return [one for family in self.families for one in family.overlaps(state)]
+
+
+def _keys(rows: ContactRows) -> np.ndarray:
+    """Return the number of the family of each contact, and its key there, (nc, 2)."""
+    out, start = np.empty((len(rows.phi), 2), dtype=np.int64), 0
+    for k, own in enumerate(rows.families):
+        out[start : start + len(own)] = k
+        out[start : start + len(own), 1] = own.key
+        start += len(own)
+    return out
