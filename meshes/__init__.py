@@ -33,7 +33,7 @@ from meshes.generate import (
 )
 from meshes.load import FILES, load_surface, load_tetmesh, save_tetmesh
 from meshes.quality import MeshQuality, describe, quality
-from meshes.surface import TriMesh, boundary_triangles, make_trimesh, solid_mass_properties
+from meshes.surface import TriMesh, boundary_triangles, make_trimesh, merged, solid_mass_properties
 from meshes.tetmesh import TetMesh, length_scale, make_tetmesh
 from meshes.turned import padded_outline, revolved_mass_properties, revolved_triangles, thread_triangles
 from meshes.volume import load_volume, require_simple, tetrahedralize
@@ -59,6 +59,7 @@ __all__ = [
     "load_volume",
     "make_tetmesh",
     "make_trimesh",
+    "merged",
     "padded_outline",
     "quality",
     "require_simple",

@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 import foreign
+from foreign.binary_meshes import binary_stl
 from foreign.mesh_files import read_mesh
 from meshes.errors import MeshError
-from meshes.surface import TriMesh, make_trimesh, require_closed
+from meshes.surface import TriMesh, make_trimesh, merged, require_closed
 from meshes.tetmesh import TetMesh, check_scale, make_tetmesh
 
 _PACKED = Path(__file__).resolve().parent / "_data"  # a wheel has its copy of the meshes here; a clone never has this folder
@@ -106,7 +107,9 @@ def load_surface(path: str | Path, *, scale: float = 1.0, closed: bool = False) 
     if not parts:
         found = ", ".join(sorted(set(mesh.kinds))) or "none"
         raise MeshError(f"{path}: the file has no triangles (its cells: {found}); export the surface as triangles.")
-    points, triangles = _merged(_in_metres(path, mesh.points, factor), np.concatenate(parts))
+    points, triangles = _in_metres(path, mesh.points, factor), np.concatenate(parts)
+    if np.isfinite(points).all() and triangles.min(initial=0) >= 0 and triangles.max(initial=-1) < len(points):
+        points, triangles = merged(points, triangles)  # else make_trimesh reports the error
     if not len(triangles):
         raise MeshError(f"{path}: each of its triangles has two corners in one place; export the surface again.")
     surface = make_trimesh(points, triangles, name=path.stem, source=str(path))
@@ -158,6 +161,8 @@ def _read(path: Path, suffixes: tuple[str, ...], kinds: list[str]) -> _File:
         raise MeshError(f"{path}: there is no such file; {_nearby(path, suffixes)}")
     full = path.resolve()
     try:
+        if path.suffix.lower() == ".stl" and (corners := binary_stl(full)) is not None:
+            return _File(corners.reshape(-1, 3), ["triangle"], [("triangle", np.arange(corners.size // 3).reshape(-1, 3))])
         with foreign.in_this_process() if full.parent == FILES else nullcontext():
             found = foreign.call(
                 read_mesh,
@@ -207,15 +212,3 @@ def _nearby(path: Path, suffixes: tuple[str, ...]) -> str:
     hint = f"did you mean {near[0]!r}? " if near else ""
     shown = ", ".join(names[:10]) + (", ..." if len(names) > 10 else "")
     return f"{hint}The meshes there are: {shown}."
-
-
-def _merged(points: NDArray[np.float64], triangles: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Merge points with equal coordinates, drop triangles that lose a corner, keep the order."""
-    if not np.isfinite(points).all() or triangles.min(initial=0) < 0 or triangles.max(initial=-1) >= len(points):
-        return points, triangles  # make_trimesh reports the error
-    _, first, inverse = np.unique(points + 0.0, axis=0, return_index=True, return_inverse=True)
-    merged = first[inverse.reshape(-1)][triangles]
-    a, b, c = merged.T
-    merged = merged[(a != b) & (b != c) & (c != a)]
-    used = np.unique(merged)
-    return points[used], np.searchsorted(used, merged)

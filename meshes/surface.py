@@ -46,7 +46,7 @@ class TriMesh:
     def is_consistently_oriented(self) -> bool:
         """Whether neighbouring triangles traverse their common edge in opposite directions."""
         edges = _directed_edges(self.triangles)
-        return len(np.unique(edges, axis=0)) == len(edges)
+        return len(distinct_rows(edges)[0]) == len(edges)
 
     @cached_property
     def signed_volume(self) -> float:
@@ -118,8 +118,52 @@ def boundary_triangles(tets: ArrayLike) -> Ints:
 
 def count_bad_edges(triangles: Ints) -> int:
     """Return the number of edges that do not belong to exactly two triangles."""
-    _, counts = np.unique(np.sort(_directed_edges(triangles), axis=1), axis=0, return_counts=True)
-    return int(np.count_nonzero(counts != 2))
+    _, number = distinct_rows(np.sort(_directed_edges(triangles), axis=1))
+    return int(np.count_nonzero(np.bincount(number) != 2))
+
+
+def distinct_rows(rows: Floats | Ints) -> tuple[Ints, Ints]:
+    """Find the first of each set of equal rows, in sorted order, and for all rows the place of their own in it.
+
+    As np.unique by rows has it, which takes ten times longer.
+
+    Parameters
+    ----------
+    rows : ndarray, (n, k)
+        Finite numbers.
+
+    Returns
+    -------
+    first, inverse : ndarray of int64, (m,) and (n,)
+        rows[first] are all different; rows[first][inverse] are the rows.
+    """
+    order = np.lexsort(rows.T[::-1])
+    new = np.zeros(len(rows), dtype=np.bool_)
+    new[:1] = True
+    for column in rows.T:
+        in_order = column[order]
+        new[1:] |= in_order[1:] != in_order[:-1]
+    inverse = np.empty(len(rows), dtype=np.int64)
+    inverse[order] = np.cumsum(new) - 1
+    return order[new], inverse
+
+
+def merged(points: Floats, triangles: Ints) -> tuple[Floats, Ints]:
+    """Merge points with equal coordinates, drop triangles that lose a corner, keep the order.
+
+    Parameters
+    ----------
+    points : ndarray, (n, 3), m
+        Finite corner coordinates.
+    triangles : ndarray of int64, (k, 3)
+        Their numbers.
+    """
+    first, inverse = distinct_rows(points)
+    joined = first[inverse][triangles]
+    a, b, c = joined.T
+    joined = joined[(a != b) & (b != c) & (c != a)]
+    used = np.unique(joined)
+    return points[used], np.searchsorted(used, joined)
 
 
 def solid_mass_properties(trimesh: TriMesh, density: float) -> tuple[float, Floats, Floats]:

@@ -253,7 +253,12 @@ readings = [{ logs = ["a.csv"], card = { time = { offset = 0.005 } } }]
         '<geom type="box" size="1 1 1" mass="2"/></body></body></body></worldbody>'
         '<equality><joint joint1="k" joint2="j" polycoef="0 2 0 0 0"/></equality></mujoco>'
     )
+    meshes = (
+        '<mujoco><asset><mesh name="m" vertex="0 0 0 1 0 0 0 1 0 0 0 1" face="0 2 1 0 1 3 1 2 3 0 3 2" refpos="1 0 0"/></asset>'
+        '<worldbody><body name="a"><geom type="mesh" mesh="m"/><geom type="ellipsoid" size="1 2 3"/></body></worldbody></mujoco>'
+    )
     texts = {
+        ("robot", "b.xml"): meshes,
         ("robot", "a.urdf"): robot, ("robot", "a.xml"): mjcf, ("friction", "friction.toml"): friction,
         ("card", "a.toml"): card, ("sweep", "b.toml"): sweep, ("calibration", "c.toml"): calibration,
         ("path", "a.path"): path, ("path", "b.path"): "0 0 0\n0.01 0 0\n0.02 0 0.01\n",

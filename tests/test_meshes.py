@@ -11,6 +11,7 @@ import meshes
 from meshes import FILES, MeshError, make_tetmesh, make_trimesh
 from meshes.recipes.pad import make_pad, stl_bytes
 from meshes.recipes.soft_finger import make_finger
+from meshes.surface import distinct_rows
 
 UNIT = np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
 
@@ -448,3 +449,28 @@ def test_quality_against_its_definition():
     assert measured.scaled_jacobian_min == pytest.approx(min(expected), rel=1e-10)
     assert measured.scaled_jacobian_median == pytest.approx(np.median(expected), rel=1e-10)
     assert min(expected) < 0.9 * np.median(expected)
+
+
+def test_a_binary_stl_is_read_as_meshio_reads_it(tmp_path):
+    """Its triangles are in this order, and its points in that in which they come first; equal ones, also 0 and -0, are one."""
+    rng = np.random.default_rng(3)
+    corners = rng.integers(-2, 3, (200, 3, 3)).astype("<f4")
+    corners[corners == 0.0] *= rng.choice([-1.0, 1.0], int((corners == 0.0).sum())).astype("<f4")
+    table = np.zeros(200, dtype=[("normal", "<f4", 3), ("corners", "<f4", (3, 3)), ("more", "<u2")])
+    table["corners"] = corners
+    (tmp_path / "a.stl").write_bytes(b"solid a".ljust(80) + np.uint32(200).tobytes() + table.tobytes())
+    ours, theirs = meshes.load_surface(tmp_path / "a.stl"), meshio.read(tmp_path / "a.stl")
+    cells = theirs.cells[0].data
+    whole = (cells[:, 0] != cells[:, 1]) & (cells[:, 1] != cells[:, 2]) & (cells[:, 2] != cells[:, 0])
+    assert 0 < whole.sum() < 200
+    np.testing.assert_array_equal(ours.points[ours.triangles], theirs.points[cells[whole]])
+    assert len(ours.points) == len(np.unique(ours.points + 0.0, axis=0)) <= 125
+
+
+@pytest.mark.parametrize("kind", [np.int64, np.float64])
+def test_distinct_rows_are_those_of_numpy(kind):
+    rows = np.random.default_rng(4).integers(-2, 3, (500, 3)).astype(kind)
+    _, first, inverse = np.unique(rows, axis=0, return_index=True, return_inverse=True)
+    ours = distinct_rows(rows)
+    np.testing.assert_array_equal(ours[0], first)
+    np.testing.assert_array_equal(ours[1], inverse.reshape(-1))

@@ -27,8 +27,10 @@ _PASSED = {"option", "size", "visual", "statistic", "asset", "default", "compile
 _NOTED = {"actuator", "sensor", "tendon", "extension"}
 _BODY = {"inertial", "joint", "freejoint", "geom", "body"}
 _BODY_PASSED = {"site", "camera", "light"}
+#: So many trees of a file are named in a message.
+_SHOWN = 12
 _KINDS = {"hinge": "revolute", "slide": "prismatic", "ball": "spherical"}
-_SHAPES = ("box", "sphere", "capsule", "cylinder", "mesh")
+_SHAPES = ("box", "sphere", "capsule", "cylinder", "ellipsoid", "mesh")
 
 
 @dataclass(frozen=True)
@@ -49,15 +51,16 @@ class _Place:
     origin: np.ndarray
 
 
-def read_mjcf(path: Path, root: Element, balance_inertia: bool) -> Robot:
-    """Read a robot from the root element of an MJCF file.
+def read_mjcf(path: Path, root: Element, balance_inertia: bool, tree: str | None) -> Robot:
+    """Read a robot from the root element of an MJCF file: its only tree, or that whose body in the world has the name ``tree``.
 
-    Read are the tree of bodies in <worldbody>, inertia (given, or that of the geoms, times what settotalmass asks for), joints
-    hinge, slide, ball and free with range, ref, damping, frictionloss and armature, geoms box, sphere, capsule, cylinder and
-    mesh, frames, included files, defaults with classes, angles in degrees or radians, all ways to write a turn, <equality><joint>
-    as mimic; who has contact with whom by contype, conaffinity, <contact><exclude> and <pair>. Noted and left out are actuators,
-    sensors, tendons, springs, other equalities, and what stands still in the world. Refused is what would make another robot:
-    composites, several trees, other geoms that count.
+    Read are a tree of bodies in <worldbody>, inertia (given, or that of the geoms, times what settotalmass asks for), joints
+    hinge, slide, ball and free with range, ref, damping, frictionloss and armature, geoms box, sphere, capsule, cylinder,
+    ellipsoid (as a mesh of its volume, with its own inertia) and mesh (from files or numbers), frames, included files, defaults
+    with classes, angles in degrees or radians, all ways to write a turn, <equality><joint> as mimic; who has contact with whom by
+    contype, conaffinity, <contact><exclude> and <pair>. Noted and left out are actuators, sensors, tendons, springs, other
+    equalities, and what stands still in the world. Refused is what would make another robot: composites, several trees without a
+    choice, other geoms that count.
 
     Raises
     ------
@@ -65,7 +68,7 @@ def read_mjcf(path: Path, root: Element, balance_inertia: bool) -> Robot:
         What is wrong or not read in it: one sentence that names file and element.
     """
     include(path, root)
-    return _Reader(path, root, balance_inertia).robot()
+    return _Reader(path, root, balance_inertia).robot(tree)
 
 
 class _Reader(MjcfElements):
@@ -80,11 +83,13 @@ class _Reader(MjcfElements):
         #: body and masks (contype, conaffinity) of each geom that has contact, and the body of each that has a name
         self.masks: list[tuple[str, int, int]] = []
         self.body_of: dict[str, str] = {}
+        #: names in other trees of the file
+        self.elsewhere: set[str] = set()
 
     # ---- the tree
 
-    def robot(self) -> Robot:
-        """Read all of it."""
+    def robot(self, tree: str | None) -> Robot:
+        """Read all of it, or of one tree."""
         self._note_surroundings()
         for child in self.root:
             if child.tag in _NOTED:
@@ -102,13 +107,8 @@ class _Reader(MjcfElements):
         if others:
             self.note("geoms of the world are left out; add obstacles to the scene")
         self.body_of |= {one.element.get("name", ""): "world" for one in held if one.element.tag == "geom"}
-        if len(bodies) != 1:
-            raise self.wrong(
-                "<worldbody>",
-                f"holds {len(bodies)} bodies; a robot is one tree, so leave one in it, or put those of one robot into a body.",
-            )
-        (top,) = bodies
-        name = self.root.get("model", "").strip() or self.path.stem
+        top = self._chosen(bodies, tree)
+        name = tree or self.root.get("model", "").strip() or self.path.stem
         inherited = top.element.get("childclass", top.inherited)
         joints = [one.element for one in self._joints_of("the base", list(self._content("the base", top.element, inherited)))]
         kinds = ["free" if joint.tag == "freejoint" else joint.get("type", "hinge") for joint in joints]
@@ -128,6 +128,30 @@ class _Reader(MjcfElements):
         return Robot(
             name, self._weighed(), self._mimics(), source=str(self.path), notes=self.notes, no_contact=self._no_contact()
         )  # fmt: skip
+
+    def _chosen(self, bodies: Sequence[_Held], tree: str | None) -> _Held:
+        """Body of the world with the tree that is asked for, or the only one."""
+        names = [one.element.get("name", "") for one in bodies]
+        if not names:
+            raise self.wrong("<worldbody>", "holds 0 bodies; a robot is one tree of them, so give the file that has it.")
+        if tree is None and len(names) == 1:
+            return bodies[0]
+        shown = ", ".join(map(repr, names[:_SHOWN])) + f" and {len(names) - _SHOWN} more" * (len(names) > _SHOWN)
+        if tree is None:
+            first = next(filter(None, names), "NAME")
+            raise self.wrong(
+                "<worldbody>",
+                f"holds {len(names)} trees, of the bodies {shown}; a robot is one: say which by tree={first!r} in add_robot or "
+                "load_robot, and add the others, also loose ones with base='free', by calls of their own.",
+            )
+        if not tree or names.count(tree) != 1:
+            how_many = "two trees or more" if tree and tree in names else "no tree"
+            raise self.wrong("<worldbody>", f"has {how_many} of the name {tree!r}; its bodies are {shown}; give the name of one.")
+        if self.total > 0.0 and len(names) > 1:
+            raise self.wrong("<compiler>", "has settotalmass, which is that of all trees; take it out, and give masses instead.")
+        chosen = bodies[names.index(tree)]
+        self.elsewhere = {one.get("name", "") for other in bodies if other is not chosen for one in other.element.iter()}
+        return chosen
 
     def _weighed(self) -> list[RobotLink]:
         """Links; their masses add up to settotalmass, where that is given."""
@@ -167,10 +191,13 @@ class _Reader(MjcfElements):
             self.check_tag("<contact>", element, {"exclude", "pair"})
             if element.tag == "exclude":
                 self.check_attributes("<contact>", element, ATTRIBUTES["exclude"])
-                excluded.append(self._pair(element, "excludes body", "body", [link.name for link in self.links]))
+                known = [link.name for link in self.links]
+                if (pair := self._pair(element, "excludes body", "body", known)) is not None:
+                    excluded.append(pair)
             elif element.tag == "pair":
                 self.whole("<contact>", element, "main")  # checks attributes and class
-                geoms = self._pair(element, "pairs geom", "geom", list(self.body_of))
+                if (geoms := self._pair(element, "pairs geom", "geom", list(self.body_of))) is None:
+                    continue
                 named.add((self.body_of[geoms[0]], self.body_of[geoms[1]]))
                 if len(element.attrib) > 2 + ("name" in element.attrib):
                     self.note("of <contact><pair> only the pair is read; friction is set in the scene")
@@ -178,9 +205,11 @@ class _Reader(MjcfElements):
         unmatched = [pair for pair in self._unmatched() if pair not in named]
         return [pair for pair in excluded if "world" not in pair] + [pair for pair in unmatched if pair not in excluded]
 
-    def _pair(self, element: Element, does: str, key: str, known: list[str]) -> tuple[str, str]:
-        """Two names of an element of <contact>, which must be known."""
+    def _pair(self, element: Element, does: str, key: str, known: list[str]) -> tuple[str, str] | None:
+        """Two names of an element of <contact>, which must be known; None where one is of another tree."""
         first, second = element.get(f"{key}1", ""), element.get(f"{key}2", "")
+        if self.elsewhere & {first, second}:
+            return None
         for name in (first, second):
             if name not in known and (key, name) != ("body", "world"):
                 raise self.wrong("<contact>", f"{does} {name!r}, which is not there{did_you_mean(name, known)}")
@@ -236,7 +265,11 @@ class _Reader(MjcfElements):
         place, around = _moved(own.place, own.turn, *pose)
         turn = np.asarray(around.as_rotvec())
         if above is None and (place.any() or np.any(turn)):
-            self.note(f"the pose of {where}, the base, is left out; say where it stands in add_robot")
+            at, about = (", ".join(f"{one:.6g}" for one in values) for values in (place, turn))
+            self.note(
+                f"the pose of {where}, the base, is left out; say where it stands in add_robot, by position=({at}) and "
+                f"rotation=({about}) as in the file"
+            )
         if self.number(where, element, "gravcomp", "0") != 0.0:
             self.note(f"gravcomp of {where} is left out; let motors bear its weight, by inverse_dynamics")
         joints = self._joints_of(where, held)
@@ -344,6 +377,9 @@ class _Reader(MjcfElements):
             if element.tag == "joint":
                 self.check_attributes(where, element, ATTRIBUTES["equality joint"])
             active = self.word(where, element, "active", "true", ("true", "false"))
+            if self.elsewhere & {first, second}:
+                self.note(f"{where} and {second!r} is left out; it is one of another tree")
+                continue
             if element.tag != "joint" or not second or active == "false":
                 self.note(f"<equality><{element.tag}> is not read; two links are joined by scene.join")
                 continue

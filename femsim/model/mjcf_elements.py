@@ -14,12 +14,12 @@ from scipy.spatial.transform import Rotation
 
 from contact import Box, Capsule, ContactError, Cylinder, Shape, Sphere
 from femsim.base.errors import InputError
-from femsim.base.files import is_file
-from femsim.model.mjcf_meshes import KINDS, Moments, mass_of_mesh
+from femsim.model.mjcf_assets import MeshAssets
+from femsim.model.mjcf_meshes import KINDS, Moments, ellipsoid, mass_of_ellipsoid, mass_of_mesh
 from femsim.model.mjcf_words import ATTRIBUTES, DEFAULTS
 from femsim.model.robot_files import MISSPELT, MOST, ElementReader
 from femsim.model.solids import mass_properties
-from meshes import MeshError, TriMesh, load_surface, make_trimesh
+from meshes import TriMesh
 
 _TURNS = ("quat", "axisangle", "xyaxes", "zaxis", "euler")
 #: kg/m^3, of geoms without mass.
@@ -63,14 +63,13 @@ class MjcfElements(ElementReader):
         self.balance_inertia |= self.word("<compiler>", whole, "balanceinertia", "false", ("true", "false")) == "true"
         self.from_geoms = self.word("<compiler>", whole, "inertiafromgeom", "auto", ("true", "false", "auto"))
         self.limited = self.word("<compiler>", whole, "autolimits", "true", ("true", "false")) == "true"
-        self.folder = path.resolve().parent / compiler.get("meshdir", compiler.get("assetdir", ""))
         self.defaults: dict[str, dict[str, dict[str, str]]] = {"main": {}}
         for element in root.findall("default"):
             if element.get("class", "main") != "main":
                 raise self.wrong("<default>", f"has class {element.get('class')!r}; the outer one is 'main'; put it within.")
             self._default(element, "main", self.defaults["main"])
-        self.meshes = self._meshes()
-        self.surfaces: dict[Element, TriMesh] = {}
+        folder = path.resolve().parent / compiler.get("meshdir", compiler.get("assetdir", ""))
+        self.meshes = MeshAssets(self, self._meshes(), folder)
         #: how meshes have mass that do not say it
         self.mesh_inertia = "exact" if compiler.get("exactmeshinertia") == "true" else "legacy"
 
@@ -120,6 +119,8 @@ class MjcfElements(ElementReader):
             for element in asset.findall("mesh"):
                 whole = self.whole("a <mesh>", element, "main")
                 name = whole.get("name") or Path(whole.get("file", "")).stem
+                if not name:
+                    raise self.wrong("a <mesh>", "has neither name nor file; name it.")
                 out[name] = whole
         return out
 
@@ -155,15 +156,19 @@ class MjcfElements(ElementReader):
         """Mass, centre of mass and inertia about it of a geom, in the frame of its shape."""
         shell = geom.get("shellinertia") == "true"
         if geom.get("type") == "mesh":
-            asset = self._asset(what, geom.get("mesh", ""))
-            way = self.word(f"mesh {geom.get('mesh')!r}", asset, "inertia", "shell" if shell else self.mesh_inertia, KINDS)
-            unit, centre, inertia = mass_of_mesh(self._surface(asset), way)
+            name = geom.get("mesh", "")
+            asset = self.meshes.asset(what, name)
+            way = self.word(f"mesh {name!r}", asset, "inertia", "shell" if shell else self.mesh_inertia, KINDS)
+            unit, centre, inertia = mass_of_mesh(self.meshes.surface(what, name), way)
             if not unit > 0.0:
                 raise self.wrong(what, "has a mesh that encloses nothing, or is inside out; give the body an <inertial>.")
         else:
             if shell:
                 self.note(f"{what} counts as solid, not as a shell; give the body an <inertial>")
-            unit, centre, inertia = mass_properties(cast(Shape, shape))
+            if geom.get("type") == "ellipsoid":  # its own, not those of its facets
+                unit, centre, inertia = mass_of_ellipsoid(self._sizes(what, geom, "ellipsoid")[0])
+            else:
+                unit, centre, inertia = mass_properties(cast(Shape, shape))
         mass = self._mass(what, geom, unit)
         return mass, centre, inertia * (mass / unit)
 
@@ -182,20 +187,29 @@ class MjcfElements(ElementReader):
         """Shape of a geom, a surface where a mesh is drawn only, and its place and turn; None where it is not drawn either."""
         if kind != "mesh":
             return self._primitive(what, geom, kind)
-        asset, place = self._asset(what, geom.get("mesh", "")), self.numbers(what, geom, "pos", 3, "0 0 0")
+        name, place = geom.get("mesh", ""), self.numbers(what, geom, "pos", 3, "0 0 0")
+        self.meshes.asset(what, name)
         try:
-            surface = self._surface(asset)
+            shape = self.meshes.solid(what, name) if has_contact else self.meshes.surface(what, name)
         except InputError as error:
             if has_contact or not weighed:
                 raise
             self.note(f"{what}, which is drawn only, is left out: {str(error).removeprefix(f'{self.path}: ')}")
             return None
-        return self.solid(what, surface) if has_contact else surface, place, self.turn(what, geom)
+        return shape, place, self.turn(what, geom)
 
     def _primitive(self, what: str, geom: Element, kind: str) -> tuple[Shape, np.ndarray, np.ndarray]:
-        """Box, sphere, capsule or cylinder, its place and turn."""
+        """Box, sphere, capsule, cylinder or ellipsoid, its place and turn."""
+        sizes, place, turn = self._sizes(what, geom, kind)
+        try:
+            return _shape(kind, sizes), place, turn
+        except ContactError as error:
+            raise self.wrong(what, f"has wrong sizes: {error}") from error
+
+    def _sizes(self, what: str, geom: Element, kind: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Sizes of a geom that is no mesh, its place and turn."""
         place, turn = self.numbers(what, geom, "pos", 3, "0 0 0"), self.turn(what, geom)
-        size = {"sphere": 1, "box": 3}.get(kind, 2)
+        size = {"sphere": 1, "box": 3, "ellipsoid": 3}.get(kind, 2)
         if geom.get("fromto") and kind != "sphere":
             ends = self.numbers(what, geom, "fromto", 6)
             way = ends[3:] - ends[:3]
@@ -206,45 +220,14 @@ class MjcfElements(ElementReader):
             first = float(geom.get("size", "").split()[0]) if _numbers(geom.get("size", "")) else 0.0
             if not first:
                 raise self.wrong(what, "has a fromto without size; give its radius.")
-            sizes = np.array([first, first, 0.5 * length] if kind == "box" else [first, 0.5 * length])  # a box is square
+            sizes = np.array([first, first, 0.5 * length] if size == 3 else [first, 0.5 * length])  # a box is square
         else:
             words = geom.get("size", "").split()
             geom.set("size", " ".join(words[:size]) if kind != "sphere" else " ".join(words[:1]))
             sizes = self.numbers(what, geom, "size", size)
         if not ((sizes >= 1.0 / MOST) & (sizes <= MOST)).all():
             raise self.wrong(what, f"has the sizes {sizes.tolist()} m; allowed are numbers from {1.0 / MOST:g} to {MOST:g}.")
-        try:
-            return _shape(kind, sizes), place, turn
-        except ContactError as error:
-            raise self.wrong(what, f"has wrong sizes: {error}") from error
-
-    def _asset(self, what: str, name: str) -> Element:
-        """<mesh> of a name."""
-        if name not in self.meshes:
-            raise self.wrong(what, f"has the mesh {name!r}, which no <asset> names; correct its name.")
-        return self.meshes[name]
-
-    def _surface(self, asset: Element) -> TriMesh:
-        """Surface of a <mesh>, in metres."""
-        if asset in self.surfaces:
-            return self.surfaces[asset]
-        what = f"mesh {asset.get('name') or Path(asset.get('file', '')).stem!r}"
-        if asset.get("refpos") or asset.get("refquat") or not asset.get("file"):
-            raise self.wrong(what, "has refpos or refquat, or no file; move the points of the file instead.")
-        scale = self.numbers(what, asset, "scale", 3, "1 1 1")
-        file = self.folder / asset.get("file", "")
-        if not is_file(file):
-            raise self.wrong(what, f"has the file {file}, which is not there; correct its name, or meshdir.")
-        if not scale.all():
-            raise self.wrong(what, f"has the scale {asset.get('scale')!r}; allowed are numbers other than 0.")
-        try:
-            surface = load_surface(file)
-        except MeshError as error:
-            raise self.wrong(what, f"cannot be read: {error}") from error
-        triangles = surface.triangles if scale.prod() > 0.0 else surface.triangles[:, ::-1]  # a mirror turns them inside out
-        whole = make_trimesh(surface.points * scale, triangles, name=surface.name, source=surface.source)
-        self.surfaces[asset] = whole
-        return whole
+        return sizes, place, turn
 
 
 def _numbers(text: str) -> bool:
@@ -261,6 +244,8 @@ def _shape(kind: str, sizes: np.ndarray) -> Shape:
         return Box(tuple(sizes))
     if kind == "sphere":
         return Sphere(float(sizes[0]))
+    if kind == "ellipsoid":
+        return ellipsoid(sizes)
     return (Capsule if kind == "capsule" else Cylinder)(float(sizes[0]), float(sizes[1]))
 
 

@@ -1,11 +1,12 @@
-"""Mass of the meshes of MJCF files, by the rules of that format."""
+"""Mass of the meshes of MJCF files, by the rules of that format, and its ellipsoids."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from contact import Mesh
 from femsim.model.robot_files import hull
-from meshes import TriMesh
+from meshes import TriMesh, solid_mass_properties, sphere_triangles
 
 #: How a mesh has mass: as its convex hull, by signed volumes, by volumes that all count (default of the format), as a shell.
 KINDS = ("convex", "exact", "legacy", "shell")
@@ -27,7 +28,7 @@ def mass_of_mesh(surface: TriMesh, kind: str) -> Moments:
     kind : str
         One of `KINDS`.
     """
-    mesh = hull(surface) if kind == "convex" else surface
+    mesh = hull(surface.points, surface.name) if kind == "convex" else surface
     corners = np.asarray(mesh.points)[mesh.triangles]
     area = 0.5 * np.linalg.norm(np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]), axis=1)
     centre = area @ corners.mean(axis=1) / max(float(area.sum()), np.finfo(np.float64).tiny)
@@ -39,6 +40,25 @@ def mass_of_mesh(surface: TriMesh, kind: str) -> Moments:
         centre = centre + volumes @ arms.sum(axis=1) / (4.0 * volumes.sum())
         volumes = _volumes(corners - centre, kind)
     return float(volumes.sum()), centre, _inertia(corners - centre, volumes, 4)
+
+
+def ellipsoid(half: np.ndarray) -> Mesh:
+    """Convex mesh of 642 points with the volume of an ellipsoid: 0.29 % too large at its points, 0.17 % too small between them.
+
+    Parameters
+    ----------
+    half : ndarray, (3,), m
+        Half its extents along x, y and z.
+    """
+    ball = sphere_triangles(1.0)
+    larger = np.cbrt(4.0 / 3.0 * np.pi / solid_mass_properties(ball, 1.0)[0])
+    return Mesh(larger * ball.points * half, ball.triangles, name="ellipsoid")
+
+
+def mass_of_ellipsoid(half: np.ndarray) -> Moments:
+    """Mass at density 1, centre of mass and inertia about it (kg, m, kg m^2) of an ellipsoid."""
+    mass, squares = 4.0 / 3.0 * np.pi * float(half.prod()), half**2
+    return mass, np.zeros(3), 0.2 * mass * np.diag(squares.sum() - squares)
 
 
 def _volumes(corners: np.ndarray, kind: str) -> np.ndarray:

@@ -102,7 +102,7 @@ class ElementReader:
         except ContactError:
             self.note(f"the collision mesh {surface.name} of {where} is not closed; its convex hull is taken")
         try:
-            return hull(surface)
+            return hull(surface.points, surface.name)
         except (QhullError, ContactError) as error:
             raise self.wrong(
                 where,
@@ -111,13 +111,13 @@ class ElementReader:
             ) from error
 
 
-def hull(surface: TriMesh) -> Mesh:
-    """Convex hull of a surface, its triangles outward."""
-    hull = ConvexHull(surface.points)
-    number = np.full(len(surface.points), -1)
+def hull(points: np.ndarray, name: str) -> Mesh:
+    """Convex hull of points (n, 3), m, its triangles outward."""
+    hull = ConvexHull(points)
+    number = np.full(len(points), -1)
     number[hull.vertices] = np.arange(len(hull.vertices))
-    triangles, points = hull.simplices.copy(), surface.points
+    triangles = hull.simplices.copy()
     a, b, c = (points[triangles[:, k]] for k in range(3))
     inward = np.einsum("ij,ij->i", np.cross(b - a, c - a), hull.equations[:, :3]) < 0.0
     triangles[inward] = triangles[inward][:, ::-1]
-    return Mesh(points[hull.vertices], number[triangles], name=f"hull of {surface.name}")
+    return Mesh(points[hull.vertices], number[triangles], name=f"hull of {name}")

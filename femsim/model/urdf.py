@@ -49,7 +49,9 @@ Packages = Mapping[str, str | Path]
 
 
 @naming_parameters
-def load_robot(path: str | Path, *, packages: Packages | None = None, balance_inertia: bool = False) -> Robot:
+def load_robot(
+    path: str | Path, *, packages: Packages | None = None, balance_inertia: bool = False, tree: str | None = None
+) -> Robot:
     """Read a robot from a URDF or MJCF file.
 
     Read are links with inertia, visual and collision geometry (box, sphere, cylinder, capsule, mesh), and joints with type, axis,
@@ -66,6 +68,8 @@ def load_robot(path: str | Path, *, packages: Packages | None = None, balance_in
     balance_inertia : bool
         Inertias that no body has become that of a ball with the same trace, as MuJoCo's option of that name does, which MJCF
         files may set themselves, and those of links without mass are left out; with a note each. Default False: they are errors.
+    tree : str, optional
+        Of an MJCF file with several trees the one to read, by the name of its body in the world; the robot has its name.
 
     Returns
     -------
@@ -78,14 +82,18 @@ def load_robot(path: str | Path, *, packages: Packages | None = None, balance_in
         A file that cannot be read, or what is wrong in it: one sentence that names file, element and what to do.
     """
     path = _file(path)
+    if not isinstance(tree, str | None):
+        raise InputError(f"{path}: tree is {tree!r}; give the name of a body.")
     try:
         root = read_xml(path)
     except (OSError, foreign.Refused) as error:
         raise InputError(f"{path}: cannot be read as a robot ({error}); give a URDF or MJCF file.") from error
     if root.tag == "mujoco":
-        return read_mjcf(path, root, balance_inertia)
+        return read_mjcf(path, root, balance_inertia, tree)
     if root.tag != "robot":
         raise InputError(f"{path}: its root element is <{root.tag}>; a URDF file has <robot>, an MJCF file <mujoco>.")
+    if tree is not None:
+        raise InputError(f"{path}: tree is {tree!r}; a URDF file is one tree, so leave it out.")
     return _Reader(path, root, packages or {}, balance_inertia).robot()
 
 

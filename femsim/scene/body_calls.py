@@ -252,6 +252,7 @@ class BodyCalls(SceneContents):
         angular_velocity: Vector = (0.0, 0.0, 0.0),
         surface: str = "rigid",
         self_contact: bool = True,
+        tree: str | None = None,
     ) -> Handle:
         """Add a robot: rigid links on joints, from a file or of your own.
 
@@ -278,6 +279,8 @@ class BodyCalls(SceneContents):
         self_contact : bool
             Whether its links have contact with each other: those that do not hang on one another, and that do not overlap at the
             start, which a note says. ``ignore_contact`` leaves out some of them.
+        tree : str, optional
+            Of a path to an MJCF file with several trees the one to add, as ``fs.load_robot`` has it.
 
         Raises
         ------
@@ -286,7 +289,7 @@ class BodyCalls(SceneContents):
         """
         return robots.add_robot(
             self, robot, name, base, position, rotation, joints or {}, speeds or {}, velocity, angular_velocity, surface,
-            self_contact,
+            self_contact, tree,
         )  # fmt: skip
 
     def add_floor(self, height: float = 0.0, *, surface: str = "floor", name: str = "floor") -> Handle:

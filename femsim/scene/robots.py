@@ -50,6 +50,7 @@ def add_robot(
     angular_velocity: Vector,
     surface: str,
     self_contact: bool,
+    tree: str | None,
 ) -> Handle:
     """Add a robot, see :meth:`femsim.scene.scene.Scene.add_robot`."""
     if not isinstance(robot, Robot | str | Path):
@@ -57,7 +58,9 @@ def add_robot(
     if not isinstance(robot, Robot):
         from femsim.model.urdf import load_robot  # with what it needs of SciPy a tenth of a start, for few scenes
 
-        robot = load_robot(robot)
+        robot = load_robot(robot, tree=tree)
+    elif tree is not None:
+        raise InputError(f"tree is {tree!r}, and robot an fs.Robot; give tree to load_robot, which reads it.")
     name = robot.name if name is None else name
     scene.check_name(name)
     if base not in _BASES:
