@@ -13,6 +13,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from femsim.base.errors import did_you_mean
+from femsim.model.mjcf_attach import Bases, attach
 from femsim.model.mjcf_elements import MjcfElements
 from femsim.model.mjcf_includes import include
 from femsim.model.mjcf_meshes import Moments
@@ -56,11 +57,11 @@ def read_mjcf(path: Path, root: Element, balance_inertia: bool, tree: str | None
 
     Read are a tree of bodies in <worldbody>, inertia (given, or that of the geoms, times what settotalmass asks for), joints
     hinge, slide, ball and free with range, ref, damping, frictionloss and armature, geoms box, sphere, capsule, cylinder,
-    ellipsoid (as a mesh of its volume, with its own inertia) and mesh (from files or numbers), frames, included files, defaults
-    with classes, angles in degrees or radians, all ways to write a turn, <equality><joint> as mimic; who has contact with whom by
-    contype, conaffinity, <contact><exclude> and <pair>. Noted and left out are actuators, sensors, tendons, springs, other
-    equalities, and what stands still in the world. Refused is what would make another robot: composites, several trees without a
-    choice, other geoms that count.
+    ellipsoid (as a mesh of its volume, with its own inertia) and mesh (from files or numbers), frames, included files, attached
+    models, defaults with classes, angles in degrees or radians, all ways to write a turn, <equality><joint> as mimic; who has
+    contact with whom by contype, conaffinity, <contact><exclude> and <pair>. Noted and left out are actuators, sensors, tendons,
+    springs, other equalities, and what stands still in the world. Refused is what would make another robot: composites, several
+    trees without a choice, other geoms that count.
 
     Raises
     ------
@@ -68,14 +69,14 @@ def read_mjcf(path: Path, root: Element, balance_inertia: bool, tree: str | None
         What is wrong or not read in it: one sentence that names file and element.
     """
     include(path, root)
-    return _Reader(path, root, balance_inertia).robot(tree)
+    return _Reader(path, root, balance_inertia, attach(path, root)).robot(tree)
 
 
 class _Reader(MjcfElements):
     """Reads the tree of one file."""
 
-    def __init__(self, path: Path, root: Element, balance_inertia: bool) -> None:
-        super().__init__(path, root, balance_inertia)
+    def __init__(self, path: Path, root: Element, balance_inertia: bool, bases: Bases) -> None:
+        super().__init__(path, root, balance_inertia, bases)
         self.links: list[RobotLink] = []
         self.joints: list[RobotJoint] = []
         #: position of each joint with a ref where the file draws it, rad or m

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import cast
@@ -37,9 +37,11 @@ class MjcfElements(ElementReader):
         Its root.
     balance_inertia : bool
         Whether inertias that no body has are replaced.
+    bases : mapping of str to sequence of Element
+        Outer <default> elements of the models that are attached to it, by the name of their class.
     """
 
-    def __init__(self, path: Path, root: Element, balance_inertia: bool) -> None:
+    def __init__(self, path: Path, root: Element, balance_inertia: bool, bases: Mapping[str, Sequence[Element]]) -> None:
         super().__init__(path, balance_inertia)
         self.root = root
         for element in root.findall("compiler"):
@@ -68,6 +70,10 @@ class MjcfElements(ElementReader):
             if element.get("class", "main") != "main":
                 raise self.wrong("<default>", f"has class {element.get('class')!r}; the outer one is 'main'; put it within.")
             self._default(element, "main", self.defaults["main"])
+        for base, elements in bases.items():
+            self.defaults[base] = {}
+            for element in elements:
+                self._default(element, base, self.defaults[base])
         folder = path.resolve().parent / compiler.get("meshdir", compiler.get("assetdir", ""))
         self.meshes = MeshAssets(self, self._meshes(), folder)
         #: how meshes have mass that do not say it
