@@ -105,3 +105,15 @@ def test_a_model_may_be_no_urdf(file: Path) -> None:
     (file.parent / "deep" / "hand.xml").write_text("<robot/>")
     with pytest.raises(fs.InputError, match="whose root is <robot>; give one of MJCF"):
         fs.load_robot(file)
+
+
+def test_without_a_prefix_classes_of_one_name_are_two(tmp_path: Path) -> None:
+    """Each file keeps its own, as MuJoCo has it."""
+    head = '<mujoco><compiler angle="radian"/><default><default class="k"><joint damping="{}"/></default></default>'
+    inner = '<worldbody><body name="in"><joint name="i" class="k"/><geom size="0.1"/></body></worldbody></mujoco>'
+    (tmp_path / "inner.xml").write_text(head.format(2) + inner)
+    outer = """<asset><model name="m" file="inner.xml"/></asset><worldbody><body name="out" childclass="k"><geom size="0.1"/>
+    <body name="arm"><joint name="o"/><geom size="0.1"/><attach model="m" prefix=""/></body></body></worldbody></mujoco>"""
+    (tmp_path / "outer.xml").write_text(head.format(3) + outer)
+    joints = fs.load_robot(tmp_path / "outer.xml").joints
+    assert {joint.name: joint.damping for joint in joints} == {"i": 2.0, "o": 3.0}

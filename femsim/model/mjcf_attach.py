@@ -92,11 +92,11 @@ class _Attaching:
         for top in held:
             _each(top, lambda one: _rename(one, prefix, main))
         self.bases[main] = other.findall("default")
-        self.bases |= {prefix + base: elements for base, elements in inner.items()}
+        self.bases |= {_class(base, prefix, main): elements for base, elements in inner.items()}
         for default in (one for elements in (self.bases[main], *inner.values()) for one in elements):
             _each(default, lambda one: _rename(one, prefix, main))
             default.attrib.pop("class", None)
-        frame = Element("frame", {"childclass": kind if kind == main else prefix + kind})
+        frame = Element("frame", {"childclass": _class(kind, prefix, main)})
         frame.extend(held)
         return frame
 
@@ -162,10 +162,15 @@ def _each(element: Element, change: Callable[[Element], None]) -> None:
 
 
 def _rename(element: Element, prefix: str, main: str) -> None:
-    """Put a prefix in front of all names in an element, but of the outer class."""
+    """Put a prefix in front of all names in an element; classes become those of the model, also where it has no prefix."""
     for key in _NAMES:
-        if element.get(key) and element.get(key) != main:
-            element.set(key, main if element.get(key) == "main" and "class" in key else prefix + element.get(key, ""))
+        if given := element.get(key):
+            element.set(key, _class(given, prefix, main) if "class" in key else prefix + given)
+
+
+def _class(name: str, prefix: str, main: str) -> str:
+    """Name of a class of a model; without a prefix files may have classes of one name, which differ."""
+    return main if name in ("main", main) else (prefix or f"{main} ") + name
 
 
 def _bodies(element: Element, inherited: str) -> list[tuple[str, Element]]:
