@@ -20,7 +20,7 @@ from contact.solvers import Auto, AutoOptions, Cond, CondOptions, Exact, ExactOp
 from contact.solvers.auto import conditioning
 from contact.solvers.base import Solution
 from contact.solvers.canal import Canal
-from contact.solvers.cond_newton import CondNewton
+from contact.solvers.cond_newton import CondNewton, CondNewtonOptions
 from femsim.step.stepper import Stepper
 
 
@@ -477,6 +477,26 @@ def test_what_comes_last_for_forces_that_are_not_unique_takes_few_sweeps(
     twin.recall(memory)
     assert "last/data" in memory and memory.keys() == twin.memory().keys()
     np.testing.assert_array_equal(twin.solve(problem).v, solver.solve(problem).v)
+
+
+@pytest.mark.parametrize(
+    ("dishes", "astray", "tried"),
+    [(8, True, ("canal", "cond-newton")), (40, False, ("canal", "canal", "cond-newton"))],
+)
+def test_the_exact_solver_does_not_come_last_where_it_would_look_long(
+    monkeypatch: pytest.MonkeyPatch, dishes: int, astray: bool, tried: tuple[str, ...]
+) -> None:
+    """Many contacts took it 2 to 7 s a problem, and forces without end, which CANAL has left, it follows to 1e10 N."""
+    original = CondNewton.solve
+
+    def stopped(self: object, given: ContactProblem, warm_start: WarmStart | None = None) -> Solution:
+        found = original(CondNewton(CondNewtonOptions(max_iterations=1)), given)
+        return replace(found, status="stopped at the limit", details={"from_nothing": astray})
+
+    monkeypatch.setattr(Canal, "solve", stopped)
+    monkeypatch.setattr(CondNewton, "solve", stopped)
+    found = Auto(AutoOptions()).solve(pile(dishes, 0))
+    assert found.details["tried"] == tried and not found.converged
 
 
 def test_fewer_digits_spare_the_exact_solver_half_of_what_they_spare_cond() -> None:

@@ -182,12 +182,18 @@ class AugmentedLagrangian:
     ) -> None:
         self.system, self.problem, self._plan = system, system.problem, plan or Plan()
         self._inner = inner or ConvexNewton(system)
+        self.max_newton = self._plan.max_newton
+        self.newton_steps = self.evaluations = self.factorizations = self.unfinished = 0
+        self.failed = False
+        self.begin(v, lam)
+
+    def begin(self, v: np.ndarray, lam: np.ndarray) -> None:
+        """Begin anew, from v (n,), m/s, and lam (nc, 3), N."""
         nc = self.problem.n_contacts
         self.v, self.lam = v.copy(), lam.copy()
         u = self.problem.moved(v).reshape(-1, 3) + self.problem.phi
         self.slip = np.hypot(u[:, 1], u[:, 2])
-        self.beta, self.max_newton = self._plan.beta, self._plan.max_newton
-        self._anderson = _Anderson(self._plan.window)
+        self.beta, self._anderson = self._plan.beta, _Anderson(self._plan.window)
         self.state = np.full(nc, -1, dtype=np.int8)
         #: constraint and slip error of the last iteration, m/s, and the states that changed in it
         self.al_error = self.slip_error = np.inf
@@ -195,8 +201,6 @@ class AugmentedLagrangian:
         #: dynamics residual of v and lam, and that of the contact law
         self.dynamics = self.contact = np.inf
         self._slips: list[float] = []
-        self.newton_steps = self.evaluations = self.factorizations = self.unfinished = 0
-        self.failed = False
 
     def advance(self, residual: float) -> None:
         """One outer iteration; ``residual`` is the true one of the present pair, which decides how sharp the inner problem is."""

@@ -45,12 +45,10 @@ _LEARNING, _PACE_LEAST, _PACE_MOST, _FAILURE = 0.3, 0.2, 100.0, 10.0
 #: CANAL is picked where contacts have more rows than they push, so that W is singular; beside bodies that deform for at most so
 #: many rows of A. It is left after so many outer iterations; piles that it suits take 10 to 35, walls of 600 bricks up to 100.
 _CANAL_ROWS, _CANAL_ITERATIONS = 200, 160
-#: Outer iterations of CANAL from nothing, after which the exact solver is asked: where forces are not unique, and what sticks
-#: changes, those of the last step may lead it into slow ways.
-_FRESH_ITERATIONS = 240
-#: Sweeps of the exact solver that comes last there: more hardly help where forces are not unique (of 15 hard problems of boxes
-#: that a robot pushes 12 are solved with so many, 14 with 20 000, in three times the time), and halves of a step take less.
-_LAST_SWEEPS = 1000
+#: Sweeps of the exact solver that comes last there, and the most contacts for which it is asked: more hardly help where forces
+#: are not unique (of 15 hard problems of boxes that a robot pushes 12 are solved with so many, 14 with 20 000, in three times the
+#: time), and halves of a step take less (with 280 contacts of pushed bricks it takes 2 to 7 s, the others 1).
+_LAST_SWEEPS, _LAST_CONTACTS = 1000, 120
 #: ... except for so few rows and contacts that the exact solver with dense factors and Newton's method alone is tried before,
 #: with so many refinements (measured at 1e-8: a box that slides on four contacts takes it 140 us, CANAL 310). It is asked for
 #: so much more than the tolerance: where forces are not unique, what each step leaves would add up in them.
@@ -91,6 +89,8 @@ _DENSE_ROWS, _DENSE = 6000, ("exact", "last")
 #: Forces of an answer have grown without end where its contact law is off and its residuals are at most this part of that error
 #: (measured on walls of boxes that are pushed: 1e-8, with forces of 1e9 N; of one that is only unfinished 1e-2).
 _ASTRAY = 1e-4
+#: Not asked where CANAL left forces that grew without end: the one begins as CANAL did then, the other follows such forces.
+_VAIN = ("fresh", "last")
 #: Factor on the exact solver's own part where A is factorized without MKL.
 _SUPERLU = 15.0
 
@@ -274,10 +274,11 @@ class Auto(Told):
 
     COND is also for many contacts on large bodies; where Newton steps cost less than the iterations that it needs, as in piles
     and where a step is linearised anew, COND finished by Newton takes its place. Where the one that was picked does not converge,
-    others go on: after CANAL the same from nothing, COND finished by Newton, then the exact solver, and COND where that is the
-    one that fails on many unknowns; after the banded solver the exact one, or COND finished by Newton where links have many
-    contacts. A problem that one of them finds infeasible goes to no other. A pick that failed where another converged rests: that
-    one takes its place for the next problems that it would be picked for. The banded solver never rests: its failures are cheap.
+    others go on: after CANAL the same from nothing, COND finished by Newton, then for few contacts the exact solver, and COND
+    where that is the one that fails on many unknowns; after the banded solver the exact one, or COND finished by Newton where
+    links have many contacts. A problem that one of them finds infeasible goes to no other. A pick that failed where another
+    converged rests: that one takes its place for the next problems that it would be picked for. The banded solver never rests:
+    its failures are cheap.
 
     Compared are COND's iterations, 0.6 sqrt(kappa) for each decade of the tolerance (measured), times the entries of A and J, the
     exact solver's solves with the factors of A and dense work on the contacts that press or approach, and the Newton steps
@@ -316,7 +317,7 @@ class Auto(Told):
         self._last = Exact(replace(exact, max_sweeps=_LAST_SWEEPS, lag=False))
         canal = CanalOptions(tolerance=o.tolerance, max_iterations=_CANAL_ITERATIONS, backend=o.backend, threads=o.threads)
         self._canal = Canal(canal if o.max_iterations is None else replace(canal, max_iterations=o.max_iterations))
-        self._fresh = Canal(replace(self._canal.options, max_iterations=o.max_iterations or _FRESH_ITERATIONS))
+        self._fresh = Canal(self._canal.options, path_first=True)
         self._cond, self._exact, self._banded = Cond(cond), Exact(exact), Banded(BandedOptions(tolerance=o.tolerance))
         self.linear_algebra, self._definite = self._exact.linear_algebra, Definite(o.backend, o.threads)
         self._slow_factors = _SUPERLU if self.linear_algebra == "superlu" else 1.0
@@ -489,6 +490,8 @@ class Auto(Told):
         answers: dict[str, Solution] = {}
         start = warm_start
         for name in self._order(problem, warm_start, picked, first):
+            if name in _VAIN and self._is_vain(name, problem, answers.get("canal")):
+                continue
             try:
                 solver: Solver = getattr(self, _PLACES[name])
                 found = answers[name] = solver.solve(problem, None if name == "fresh" else start)
@@ -522,6 +525,12 @@ class Auto(Told):
             "max_iterations": options.max_iterations,
         }  # fmt: skip
         return solution.told(message=f"{solution.message} {said}", details=details)
+
+    @staticmethod
+    def _is_vain(name: str, problem: ContactProblem, canal: Solution | None) -> bool:
+        """Whether one of these that may be vain is, after what CANAL gave."""
+        astray = canal is not None and bool(canal.details.get("from_nothing"))
+        return astray or (name == "last" and problem.n_contacts > _LAST_CONTACTS)
 
     def _next_start(self, problem: ContactProblem, found: Solution, warm_start: WarmStart | None) -> WarmStart | None:
         """Where the next solver goes on: from what was found; from where the first began if forces have grown without end."""

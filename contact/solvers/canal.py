@@ -12,6 +12,7 @@ import numpy as np
 
 from contact.local import LocalProblem
 from contact.metrics import Residuals, norm, residuals
+from contact.metrics_kernels import TINY
 from contact.problem import ContactProblem, from_isotropic, isotropic, to_isotropic
 from contact.solvers.augmented import AugmentedLagrangian, Inner, Plan
 from contact.solvers.base import Check, FactorizationOptions, Solution, Told, WarmStart
@@ -30,6 +31,11 @@ _WORSE = 2.0
 _PATIENCE, _STALL, _STALL_OVER = 20, 0.1, 10
 #: The judge, if it was not content, looks again after so many iterations.
 _WAIT = 8
+#: Forces of so many times those of the problem are no start, and iterations that lead to so much more of them are left (measured
+#: where bodies lean on one another, stack or screw: at most 5; where forces that hold each other grow without end, 1e2 to 1e8).
+_STRONG, _ASTRAY = 1e2, 1e3
+#: First penalty of the path that follows then.
+_FROM_NOTHING = 1.0
 
 
 @dataclass(frozen=True)
@@ -120,19 +126,23 @@ class Canal(Told):
     ----------
     options : CanalOptions, optional
         Options; defaults are documented there.
+    path_first : bool
+        Whether a path from nothing comes before the outer iterations, without a warm start. Default no.
 
     Notes
     -----
     An iteration is an outer one, or a point of a path. ``Solution.details`` holds ``newton_steps``, ``line_search_evaluations``,
-    ``factorizations``, ``unfinished`` (inner problems not solved to their tolerance), ``paths`` (how many were tried), ``beta``
+    ``factorizations``, ``unfinished`` (inner problems not solved to their tolerance), ``paths`` (how many were tried),
+    ``from_nothing`` (whether one of them began there), ``beta``
     (the last of the outer iterations, relative), ``al_error`` and ``slip_error`` (m/s, of the constraints and of the slip speeds
     that were given), ``way`` and ``linear_algebra``.
     """
 
     description = "CANAL: augmented Lagrangian, convex inner problems by Newton's method; few unknowns with many contacts"
 
-    def __init__(self, options: CanalOptions | None = None) -> None:
+    def __init__(self, options: CanalOptions | None = None, *, path_first: bool = False) -> None:
         self.options = o = options or CanalOptions()
+        self._path_first = path_first
         self._sparse = SparseWay(factors=SparseCholesky(o.backend, o.threads))
         self.linear_algebra = self._sparse.linear_algebra
 
@@ -165,10 +175,12 @@ class Canal(Told):
         judge = Judge(problem, o.tolerance)
         iterations = _Iterations(problem, warm_start, self._base(isotropic(problem)), o)
         iterations.base.tell(judge)
+        if self._path_first:
+            iterations.leave()
         prepared = clock()
         drive(iterations, judge, o.max_iterations, _WAIT)
         times = {"prepare": prepared - started, "iterate": clock() - prepared}
-        ended = "Ended after {} iterations, which leave nothing but rounding" if iterations.over else ""
+        ended = f"Ended after {{}} iterations, which {iterations.why}" if iterations.over else ""
         return judge.solution(times, {**iterations.details(), "linear_algebra": self.linear_algebra}, ended=ended)
 
     def solve_local(self, problem: LocalProblem, warm_start: WarmStart | None = None) -> Solution:
@@ -194,21 +206,42 @@ class Canal(Told):
         return SparseBase(law, self._sparse) if way == "sparse" else DenseBase(law)
 
 
+class _Strength:
+    """How strong contact forces are beside those of a problem with one friction coefficient a contact.
+
+    Residuals are relative to contact forces, and fall where forces that hold each other, as those of a body that just fits
+    between others, grow without end.
+    """
+
+    def __init__(self, law: ContactProblem) -> None:
+        self._root = np.sqrt(law.scales)[:, None]
+        self._size = max(math.hypot(norm(law.weight * law.b), norm(self._root * law.phi)), TINY)
+
+    def of(self, lam: np.ndarray) -> float:
+        """Size of forces (nc, 3), N, over that of b and of the forces that phi takes."""
+        return norm(lam / self._root) / self._size
+
+
 class _Iterations:
     """Outer iterations on one problem, paths of the penalty between them, and the best pair by the residuals that they see."""
 
     #: whether nothing is left to change: where an iteration no longer halves the residual, and there are no contacts or rounding
-    #: bars the dynamics from the tolerance
-    over = False
+    #: bars the dynamics from the tolerance; or where forces grow without end once more; and what to say then
+    over, why = False, "leave nothing but rounding"
 
     def __init__(self, problem: ContactProblem, warm_start: WarmStart | None, base: Base, options: CanalOptions) -> None:
         self.problem, self.base, self._options = problem, base, options
+        method = options.inner_method
+        #: whether forces that grow without end are left
+        self._leaves = options.path and method == "newton"
+        self._strength = _Strength(isotropic(problem))
         v, lam, self._residual = np.zeros(problem.n), np.zeros((problem.n_contacts, 3)), 1.0
         if warm_start is not None:
-            v, lam = np.array(warm_start.v, dtype=np.float64), np.array(warm_start.lam, dtype=np.float64).reshape(-1, 3)
+            v, given = np.array(warm_start.v, dtype=np.float64), np.array(warm_start.lam, dtype=np.float64).reshape(-1, 3)
+            if not self._leaves or self._strength.of(to_isotropic(problem, given)) <= _STRONG:
+                lam = given
             self._residual = residuals(problem, v, lam).worst
         lam = to_isotropic(problem, lam)
-        method = options.inner_method
         inner: Inner = base.inner() if method == "newton" else self._strict(method)
         self._outer = AugmentedLagrangian(base, base.start(v), lam, options.plan, inner)
         self._paths: list[PenaltyPath] = []
@@ -216,9 +249,11 @@ class _Iterations:
         self._on_path, self._began = False, np.inf
         self._leasts: list[float] = []
         #: how many iterations come before the next path
-        self._patience = _PATIENCE if options.path and method == "newton" else math.inf
+        self._patience = _PATIENCE if self._leaves else math.inf
         self.best, self._done, self._least = -1, 0, np.inf
         self._v, self._lam = self._outer.v.copy(), lam
+        #: the number of the path that began from nothing, since forces grew without end; 0 without one
+        self._left = 0
 
     def _strict(self, method: Globalization) -> StrictNewton:
         return StrictNewton(self.base, method, self._options.backend, self._options.threads)
@@ -234,7 +269,8 @@ class _Iterations:
             now = self._now()
             before, known = now.v.copy(), self._residual
             now.advance(known)
-            self._residual = now.residual
+            astray = self._strength.of(now.lam) / _ASTRAY if self._leaves else 0.0
+            self._residual = now.residual * max(astray, 1.0)
             rows.append((now.dynamics, now.contact, norm(now.v - before)))
             if self._residual < self._least or self.best < 0:
                 self.best, self._least = self._done, self._residual
@@ -246,6 +282,8 @@ class _Iterations:
                     self._outer.restart()
                 hardly = self._residual > 0.5 * known
                 self.over = hardly and (not self.problem.n_contacts or self._rounding_bars(aim))
+                if astray > 1.0:
+                    self.leave()
             if self._residual <= aim or self.over:
                 break
         rows[-1] = (None, None, rows[-1][2]) if self.best == self._done - 1 else rows[-1]
@@ -256,12 +294,28 @@ class _Iterations:
         outer, paths = self._outer, self._paths
         if self._on_path and paths[-1].over:
             self._on_path, self._residual = False, outer.residual
+            if self._left == len(paths):
+                outer.begin(self._v, self._lam)
+                self._residual = self._least
             # one that brought nothing is not tried again
             self._patience = self._done + _PATIENCE if self._least < self._began else math.inf
         elif not self._on_path and self._done >= self._patience and self._stalls:
-            paths.append(PenaltyPath(self.base, self._strict("damped"), (self._v, self._lam), self._least))
-            self._on_path, self._residual, self._began = True, self._least, self._least
+            self._follow(PenaltyPath(self.base, self._strict("damped"), (self._v, self._lam), self._least))
         return paths[-1] if self._on_path else outer
+
+    def _follow(self, path: PenaltyPath) -> None:
+        """Go on along a path."""
+        self._paths.append(path)
+        self._on_path, self._residual, self._began = True, path.residual, self._least
+
+    def leave(self) -> None:
+        """Leave forces that grow without end: the first time for a path from nothing, then for good."""
+        if not self._left:
+            nothing = self.base.start(np.zeros(self.problem.n)), np.zeros_like(self._lam)
+            self._follow(PenaltyPath(self.base, self._strict("damped"), nothing, 1.0, _FROM_NOTHING))
+            self._left = len(self._paths)
+        else:
+            self.over, self.why = True, "lead to forces that grow without end"
 
     @property
     def _stalls(self) -> bool:
@@ -290,6 +344,7 @@ class _Iterations:
             "factorizations": outer.factorizations + on_paths,
             "unfinished": outer.unfinished + sum(path.unfinished for path in paths),
             "paths": len(paths),
+            "from_nothing": self._left > 0,
             "beta": outer.beta,
             "al_error": outer.al_error,
             "slip_error": outer.slip_error,

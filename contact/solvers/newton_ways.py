@@ -69,14 +69,13 @@ class DenseWay:
         n = problem.n
         if n > _DENSE_ROWS and pattern_of(problem, columns).nnz < _DENSE_SHARE * n * n:
             return False
-        self._A, self._J = problem.A.toarray(), problem.J.toarray()
+        self._A, self._columns = problem.A.toarray(order="F"), columns
         return True
 
     def factorize(self, gain: np.ndarray) -> bool:
         """Factorize A + J^T gain J, gain (nc, 3, 3), N s/m; False where a pivot is 0."""
-        pressing = gain.any(axis=(1, 2))
-        J = self._J.reshape(len(gain), 3, self._J.shape[1])[pressing]
-        H = self._A + J.reshape(-1, J.shape[2]).T @ (gain[pressing] @ J).reshape(-1, J.shape[2])
+        H = self._A.copy(order="F")
+        kernels.add_contacts(self._columns, gain, H)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", sl.LinAlgWarning)
             self._factors = sl.lu_factor(H, overwrite_a=True, check_finite=False)

@@ -40,13 +40,17 @@ class PenaltyPath:
         Velocities (n,), m/s, and forces (nc, 3), N, near an answer.
     residual : float
         Their larger residual.
+    first : float
+        First penalty, relative to the force per velocity of each contact.
     """
 
-    def __init__(self, system: System, inner: StrictNewton, start: tuple[np.ndarray, np.ndarray], residual: float) -> None:
+    def __init__(
+        self, system: System, inner: StrictNewton, start: tuple[np.ndarray, np.ndarray], residual: float, first: float = _FIRST
+    ) -> None:
         self._system, self._inner = system, inner
         self.v, self.lam = start[0].copy(), start[1].copy()
         self._state = np.full(len(self.lam), -1, dtype=np.int8)
-        self._growth, self._reached, self._next, self._points = _GROWTH, 0.0, _FIRST, 0
+        self._growth, self._reached, self._next, self._points = _GROWTH, 0.0, first, 0
         #: residuals of the dynamics and of the contact law at the present pair
         self.dynamics = self.contact = residual
         self.newton_steps = self.evaluations = self.unfinished = 0

@@ -139,6 +139,23 @@ def assemble(
 
 
 @njit(cache=True)
+def add_contacts(columns: Columns, gain: np.ndarray, H: np.ndarray) -> None:
+    """Add J^T gain J to H, (n, n), contact by contact; gain is (nc, 3, 3)."""
+    ptr, col, jac = columns
+    for m in range(gain.shape[0]):
+        G = gain[m]
+        if not G.any():
+            continue
+        for b in range(ptr[m], ptr[m + 1]):
+            x_n, x_0, x_1 = jac[b, 0], jac[b, 1], jac[b, 2]
+            y_n = G[0, 0] * x_n + G[0, 1] * x_0 + G[0, 2] * x_1
+            y_0 = G[1, 0] * x_n + G[1, 1] * x_0 + G[1, 2] * x_1
+            y_1 = G[2, 0] * x_n + G[2, 1] * x_0 + G[2, 2] * x_1
+            for a in range(ptr[m], ptr[m + 1]):
+                H[col[a], col[b]] += jac[a, 0] * y_n + jac[a, 1] * y_0 + jac[a, 2] * y_1
+
+
+@njit(cache=True)
 def solve_links(
     contacts: LinkBlocks, chain: tuple[np.ndarray, np.ndarray], gain: np.ndarray, work: tuple[np.ndarray, ...], x: np.ndarray
 ) -> bool:

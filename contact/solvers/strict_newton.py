@@ -68,7 +68,7 @@ class StrictNewton:
         problem = self._problem
         u = problem.moved(v).reshape(-1, 3) + problem.phi
         kernels.strict_with_slope(given.lam, u, problem.friction, given.beta, self._force, self._gain, state)
-        return problem.A @ v, problem.b, problem.pushed(self._force)
+        return problem.times(v), problem.b, problem.pushed(self._force)
 
     def solve(self, given: Surrogate, v: np.ndarray, state: np.ndarray, aim: float, most: int) -> InnerFound:
         """Step until the residual is at most ``aim``, they are so many, or no step reduces the merit function."""
