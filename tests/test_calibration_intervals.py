@@ -324,6 +324,18 @@ def test_priors_and_parameters_without_effect(trials: bool) -> None:
     assert math.isnan(without.low[2]) and math.isnan(without.high[2]) and np.isfinite(without.low[:2]).all()
 
 
+def test_a_parameter_of_one_trial_has_no_interval_by_trials() -> None:
+    """A third of the draws have none of it: their equations had no solution, and all the calibration ended in a traceback."""
+    residuals, jacobians, _ = line_fit(1, 5)
+    trials, slopes = np.repeat(residuals[0][:, :1], 10, axis=1), np.repeat(jacobians[0][:, :1], 10, axis=1)
+    slopes[:, 1:, 1] = 0.0  # the other trials end before the slope acts
+    found = estimate([trials], [slopes], np.zeros(2), 0.95, known_noise=False)
+    drawn = bootstrap_trials([trials], [slopes], np.zeros(2), 0.95, draws=500, seed=0, trials=[("a", 10)])
+    assert np.isfinite([drawn.low[0], drawn.high[0]]).all() and np.isnan([drawn.low[1], drawn.high[1]]).all()
+    (text,) = interval_concerns("ab", lambda _, u: u, np.full(2, 0.5), found, [], drawn)
+    assert text.startswith("the bootstrap has no interval of b: trials")
+
+
 def test_too_few_blocks_or_trials_are_said() -> None:
     residuals, jacobians, found = line_fit(2, 40, memory=0.95)
     drawn = bootstrap_blocks(residuals, jacobians, np.zeros(2), 0.95, draws=200, seed=0)

@@ -18,7 +18,7 @@ class Bootstrap:
     Attributes
     ----------
     low, high : ndarray, (p,)
-        Ends, measured from the best fit; NaN where the residuals do not depend on the parameter.
+        Ends, measured from the best fit; NaN where the residuals, or those of a draw, do not depend on the parameter.
     deviation : ndarray, (p,)
         Standard deviations of the draws.
     lengths : tuple of int
@@ -124,8 +124,8 @@ def _percentiles(
     gradient: np.ndarray, normal: np.ndarray, confidence: float, lengths: tuple[int, ...], blocks: tuple[int, ...]
 ) -> Bootstrap:
     """Solve for the change of the best fit in each draw, and take percentiles."""
-    strength = np.sqrt(np.einsum("dpp->p", normal) / len(normal))
-    blind = strength <= BLIND * max(1.0, float(strength.max(initial=0.0)))
+    strength = np.sqrt(np.einsum("dpp->dp", normal))
+    blind = strength.min(axis=0) <= BLIND * max(1.0, float(strength.max(initial=0.0)))
     changes = -np.linalg.solve(normal + np.diag(np.where(blind, 1.0, 0.0)), gradient[..., None])[..., 0]
     changes[:, blind] = np.nan
     low, high = np.quantile(changes, [0.5 - 0.5 * confidence, 0.5 + 0.5 * confidence], axis=0)

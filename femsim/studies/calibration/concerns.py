@@ -97,4 +97,10 @@ def interval_concerns(
     if bootstrap is not None and min(bootstrap.blocks) < _FEW:
         what = "blocks" if bootstrap.lengths else "trials"
         out.append(f"the bootstrap draws from {min(bootstrap.blocks)} {what} of a reading only; its intervals are too narrow")
+    if bootstrap is not None:
+        out += [
+            f'the bootstrap has no interval of {name}: trials drawn without the others do not depend on it; take "blocks"'
+            for name, low, blind in zip(names, bootstrap.low, found.blind, strict=True)
+            if math.isnan(low) and not blind
+        ]
     return out
