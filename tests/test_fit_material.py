@@ -11,6 +11,7 @@ from full_sets import DATA, full_set, needs_full_sets
 import femsim as fs
 from femsim.cli import execute
 from femsim.studies.material_fit.fit import FIT_LAWS
+from femsim.studies.material_fit.viscous_fit import viscous_stress
 
 HEAD = "Time (s);Engineering Strain;Engineering Stress (MPa)"
 
@@ -123,6 +124,20 @@ def test_known_constants_come_back(tmp_path: Path, label: str, law: fs.Law, shea
     if isinstance(law, fs.Ogden):
         np.testing.assert_allclose(sorted(found.law.alpha), sorted(law.alpha), rtol=1e-2)
     assert (found.stable_from, found.stable_to) == (0.5, 2.5)
+
+
+@pytest.mark.parametrize("way", ["pull", "noisy", "held", "back"])
+def test_stresses_of_another_time_at_one_stretch_are_said(way: str) -> None:
+    """A relaxation test gave a law twice as stiff as the rubber, with an error of 4 %, without a word."""
+    time = np.linspace(0.0, 20.0 if way == "held" else 2.0, 400)
+    stretch = 1.0 + 0.8 * (np.minimum(time, 2.0 - time) if way == "back" else np.minimum(time, 1.0 if way == "held" else 2.0))
+    rubber = fs.MooneyRivlin(2e4, 0.0)
+    stress = viscous_stress(rubber, rubber.shear_modulus, ((0.25, 0.5), (0.15, 20.0)), time, stretch)
+    if way == "noisy":
+        stress = stress + 0.05 * stress.max() * np.random.default_rng(2).standard_normal(400)
+    fit = fs.fit_material(fs.TensileTest("x", stretch, stress), ["neo_hookean"])
+    told = way in ("held", "back")
+    assert (fit.differ > 0.03) == told and ("stresses at one stretch differ" in fit.summary()) == told
 
 
 def test_errors_and_choice(tmp_path: Path) -> None:

@@ -14,6 +14,9 @@ from femsim.studies.material_fit.tensile_test import TensileTest, read_tensile_t
 from materials import Corotational, Law, MooneyRivlin, Ogden, StableNeoHookean, StVenantKirchhoff
 from materials.laws import Loading
 
+#: Stretches in one of so many parts of the range are alike; stresses there that differ by this part of all, and hang together in
+#: the order of the file by this autocorrelation, are of another time, not noise.
+_PARTS, _DIFFER, _TOGETHER = 100, 0.02, 0.5
 #: Loadings in which a fitted law is checked, compressed to half and pulled as far as the test went.
 _LOADINGS: tuple[Loading, ...] = ("uniaxial", "equibiaxial", "planar")
 
@@ -67,12 +70,16 @@ class MaterialFit:
         Samples used.
     laws : tuple of LawFit
         One for each law asked for, in that order.
+    differ : float
+        Root mean square of what stresses at one stretch differ by, relative, where that is no noise: the stretch is held or goes
+        back, or several pulls follow each other. Else 0.
     """
 
     test: TensileTest
     strain_range: tuple[float, float]
     samples: int
     laws: tuple[LawFit, ...]
+    differ: float = 0.0
 
     @property
     def best(self) -> LawFit:
@@ -94,6 +101,11 @@ class MaterialFit:
             lines.append(
                 f"{fit.label:22} {fit.shear_modulus:9.4g} {fit.error:9.3g} {100 * fit.relative_error:6.2f}%  {stable:16}  "
                 f"{describe_law(fit.law, fit.shear_modulus)}"
+            )
+        if self.differ:
+            lines.append(
+                f"note: stresses at one stretch differ by {100 * self.differ:.2g} % (rms), and a law has one there: the stretch "
+                "is held or goes back, or several pulls follow each other. Give one pull, or fit Prony terms too (--prony)"
             )
         return "\n".join(lines)
 
@@ -191,7 +203,19 @@ def fit_material(
     if start <= 0.0:
         raise InputError(f"{test.name}: the stress falls as the stretch grows (G = {start:.3g} Pa); check the signs.")
     fits = [_fit_law(name, stretch, stress, start) for name in laws]
-    return MaterialFit(test, (float(stretch.min() - 1.0), float(stretch.max() - 1.0)), len(stretch), tuple(fits))
+    strains = (float(stretch.min() - 1.0), float(stretch.max() - 1.0))
+    return MaterialFit(test, strains, len(stretch), tuple(fits), _differ(stretch, stress, fits))
+
+
+def _differ(stretch: np.ndarray, stress: np.ndarray, fits: Sequence[LawFit]) -> float:
+    """See :class:`MaterialFit`: what the best law leaves at samples (n,), beside its mean over those of like stretches."""
+    best = min(fits, key=lambda fit: fit.error)
+    left = stress - np.asarray(best.law.nominal_stress(stretch, shear_modulus=best.shear_modulus))
+    part = np.floor(_PARTS * (stretch - stretch.min()) / max(float(np.ptp(stretch)), 1e-12)).astype(np.int64)
+    left = left - (np.bincount(part, left) / np.maximum(np.bincount(part), 1))[part]
+    power = float(left @ left)
+    relative = math.sqrt(power / float(stress @ stress))
+    return relative if relative > _DIFFER and float(left[1:] @ left[:-1]) > _TOGETHER * power else 0.0
 
 
 def _fit_law(name: str, stretch: np.ndarray, stress: np.ndarray, start: float) -> LawFit:

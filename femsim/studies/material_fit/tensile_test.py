@@ -41,12 +41,15 @@ class TensileTest:
         Engineering stress: force over rest area.
     time : ndarray, (n,), s, or None
         When the samples were taken; None without a column of it.
+    no_time : str
+        Why a column of it is not read, and what to do; empty without one.
     """
 
     name: str
     stretch: np.ndarray
     stress: np.ndarray
     time: np.ndarray | None = None
+    no_time: str = ""
 
 
 def read_tensile_test(path: str | Path) -> TensileTest:
@@ -123,7 +126,7 @@ def read_tensile_test(path: str | Path) -> TensileTest:
             f"{path}: stresses are positive at stretches from {stretch.min():.4g} to {_PRESSED}, where a rubber is pressed "
             f"together; is column {titles[x]!r} a strain, which begins at 0? Then name it so; else check its sign."
         )
-    return TensileTest(path.stem, stretch, factor_y * data[:, 1], _times(titles, rows[first:], separator))
+    return TensileTest(path.stem, stretch, factor_y * data[:, 1], *_times(titles, rows, first, separator))
 
 
 def _number(cell: str, separator: str) -> float:
@@ -131,21 +134,31 @@ def _number(cell: str, separator: str) -> float:
     return float(cell if separator == "," else cell.replace(",", "."))
 
 
-def _times(titles: Sequence[str], rows: Sequence[Sequence[str]], separator: str) -> np.ndarray | None:
-    """Read the times of the samples, s; None where there is no column of them, or it holds something else."""
+def _times(titles: Sequence[str], rows: Sequence[Sequence[str]], first: int, separator: str) -> tuple[np.ndarray | None, str]:
+    """Read the times of the samples, s; None where there is no column of them, or with the reason why it is not read."""
     names = [_plain_title(title) for title in titles]
     if "time" not in names:
-        return None
+        return None, ""
     column = names.index("time")
-    unit = _IN_BRACKETS.search(titles[column])
+    title = titles[column].strip()
+    unit = _IN_BRACKETS.search(title)
     factor = _TIME.get(unit.group(1).strip().lower()) if unit else None
-    try:
-        values = np.array([_number(cells[column], separator) for cells in rows if any(cell.strip() for cell in cells)])
-    except (ValueError, IndexError):
-        return None
-    if factor is None or not np.isfinite(values).all() or (np.diff(values) < 0.0).any():
-        return None
-    return factor * values
+    if factor is None:
+        has = f"the unit {unit.group(1).strip()!r}" if unit else "no unit"
+        return None, f"column {title!r} has {has}; write one of {', '.join(_TIME)} in brackets behind the name"
+    times: list[float] = []
+    for number, cells in enumerate(rows[first:], start=first + 1):
+        if not any(cell.strip() for cell in cells):
+            continue
+        try:
+            value = _number(cells[column], separator)
+        except (ValueError, IndexError):
+            value = math.nan
+        if not math.isfinite(value) or (times and value < times[-1]):
+            trouble = f"falls from {times[-1]:g} to {value:g}" if math.isfinite(value) else "is no number"
+            return None, f"column {title!r} {trouble} in line {number}; correct or remove that line"
+        times.append(value)
+    return factor * np.array(times), ""
 
 
 def _find_header(path: Path, rows: Sequence[Sequence[str]]) -> tuple[int, int, int]:

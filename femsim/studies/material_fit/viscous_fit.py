@@ -14,6 +14,7 @@ import numpy as np
 
 from contact.compiled import njit
 from femsim.base.errors import InputError, did_you_mean, naming_parameters
+from femsim.studies.calibration.estimate import autocorrelation
 from femsim.studies.material_fit.fit import FIT_LAWS, FITS, LawFit, MaterialFit, describe_law, stable_range
 from femsim.studies.material_fit.tensile_test import TensileTest, read_tensile_test
 from materials import Law, Prony, creep, loss_factor
@@ -22,6 +23,9 @@ from materials import Law, Prony, creep, loss_factor
 _RATES = 3.0
 #: Parts of a test over which its rate is looked at, and the part of the largest rate below which it stands.
 _PIECES, _STANDS = 20, 0.1
+#: A test begins at once where its first strain is this part of its largest; noise of the stretch matters from this part of the
+#: error on, if it is more than what rounding leaves.
+_AT_ONCE, _NOISY, _ROUNDED = 0.1, 0.3, 1e-5
 #: Starts of the g.
 _STARTS = (0.1, 0.5)
 
@@ -39,7 +43,7 @@ class ViscousFit:
     prony : tuple of (g, tau)
         The terms: part of the long-term shear modulus, and relaxation time (s), the quickest first.
     g_half : tuple of float
-        Half of the 95 % interval of each g, if the residuals were independent.
+        Half of the 95 % interval of each g; residuals that hang together count as fewer.
     tau_factor : tuple of float
         Factor by which each tau may be longer or shorter, of the same kind.
     """
@@ -61,6 +65,26 @@ class ViscousFit:
         both = zip(self.prony, self.g_half, self.tau_factor, strict=True)
         return tuple(k for k, ((g, _), half, factor) in enumerate(both, start=1) if not (half < g and factor < 10.0))
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What makes terms wrong beyond their intervals: a test without its pull, a noisy stretch."""
+        out, stiff = [], 3.0 * self.law.shear_modulus * (1.0 + sum(g for g, _ in self.prony))
+        for test in self.tests:
+            strain = test.stretch - 1.0
+            if abs(strain[0]) > _AT_ONCE * np.abs(strain).max():
+                out.append(
+                    f"{test.name} begins at a strain of {strain[0]:.3g}, taken as put on at once with its first sample: terms as "
+                    "quick as the pull are not believable; give its samples too"
+                )
+            noise = _noise(_time(test), test.stretch)
+            if noise > _ROUNDED and noise * stiff > _NOISY * self.law.error:
+                part = 100.0 * min(noise * stiff / self.law.error, 1.0)
+                out.append(
+                    f"{test.name}: noise of the stretch, {noise:.2g}, makes {part:.0f} % of the error: quick terms come out too "
+                    "small and too slow; give the stretch of the drive, or smooth it"
+                )
+        return tuple(out)
+
     def stress(self, test: TensileTest) -> np.ndarray:
         """Engineering stress (n,), Pa, of law and terms at the samples of a test."""
         return viscous_stress(self.law.law, self.law.shear_modulus, self.prony, _time(test), test.stretch)
@@ -81,7 +105,7 @@ class ViscousFit:
         for t in (1.0, 60.0):
             grown = float(creep(self.prony, t) / creep(self.prony, 0.0)) - 1.0
             lines.append(f"creep             {100 * grown:.3g} % in the first {'second' if t == 1.0 else 'minute'}")
-        return "\n".join(lines)
+        return "\n".join([*lines, *(f"note              {note}" for note in self.notes)])
 
 
 def viscous_stress(law: Law, shear_modulus: float, prony: Prony, time: np.ndarray, stretch: np.ndarray) -> np.ndarray:
@@ -201,7 +225,22 @@ def fit_viscous(
             bounds = _bounds(law, x, unknown, shear, span)
             results.append(least_squares(misfit, x, bounds=bounds, x_scale="jac", max_nfev=400))
     best = min(results, key=lambda r: r.cost)
-    return _found(read, law, best.x, best.fun, best.jac, unknown, size, (stretch.min() - 1.0, stretch.max() - 1.0))
+    memory = max(_memory(of_test) for of_test in np.split(best.fun, np.cumsum([u.sum() for u in used])[:-1]))
+    return _found(read, law, best.x, best.fun, best.jac, unknown, size, (stretch.min() - 1.0, stretch.max() - 1.0), memory)
+
+
+def _noise(time: np.ndarray, stretch: np.ndarray) -> float:
+    """Deviation of a stretch from the line between its neighbours, (n,) each, as that of noise; few corners do not count."""
+    ahead, behind = np.diff(time)[1:], np.diff(time)[:-1]
+    part = np.divide(behind, ahead + behind, out=np.full(len(ahead), 0.5), where=ahead + behind > 0.0)
+    off = stretch[1:-1] - (1.0 - part) * stretch[:-2] - part * stretch[2:]
+    own = np.sqrt(1.0 + part**2 + (1.0 - part) ** 2)
+    return 1.4826 * float(np.median(np.abs(off) / own)) if len(off) else 0.0
+
+
+def _memory(residuals: np.ndarray) -> float:
+    """How many residuals of a test, (n,), go on one independent one."""
+    return 1.0 + 2.0 * float(autocorrelation(residuals[:, None]).sum()) if len(residuals) else 1.0
 
 
 def _bounds(law: str, x: np.ndarray, unknown: int, shear: float, span: tuple[float, float]) -> tuple[np.ndarray, np.ndarray]:
@@ -218,9 +257,14 @@ def _bounds(law: str, x: np.ndarray, unknown: int, shear: float, span: tuple[flo
 
 def _found(
     tests: tuple[TensileTest, ...], law: str, x: np.ndarray, residuals: np.ndarray, jacobian: np.ndarray, unknown: int,
-    size: float, strains: tuple[float, float],
+    size: float, strains: tuple[float, float], memory: float,
 ) -> ViscousFit:  # fmt: skip
-    """Put the result together: x is the unknowns of the law, then g and log(tau) of each term."""
+    """Put the result together: x is the unknowns of the law, then g and log(tau) of each term.
+
+    Of ``memory`` residuals one counts: those of a model that is not exact, or of noise that was filtered, hang together.
+    """
+    from scipy.special import stdtrit
+
     made, shear = FITS[law][0](x[:unknown])
     relative = float(np.sqrt(np.mean(residuals**2)))
     low, high = (float(strain) for strain in strains)
@@ -230,14 +274,15 @@ def _found(
         np.concatenate([test.stretch for test in tests]),
         np.concatenate([test.stress for test in tests]),
     )
-    variance = float(residuals @ residuals) / max(len(residuals) - len(x), 1)
+    variance = memory * float(residuals @ residuals) / max(len(residuals) - len(x), 1)
+    wide_by = float(stdtrit(max(len(residuals) / memory - len(x), 1.0), 0.975))
     # a singular value of nothing is a direction that the tests do not tell: its variance is without bound
     _, values, directions = np.linalg.svd(jacobian, full_matrices=False)
     with np.errstate(divide="ignore", invalid="ignore"):
         spread = np.sqrt(variance * ((directions / np.maximum(values, 1e-12 * values[0])[:, None]) ** 2).sum(axis=0))
     order = np.argsort(x[unknown + 1 :: 2])
     g, tau = x[unknown::2][order], np.exp(x[unknown + 1 :: 2][order])
-    half, wide = 1.96 * spread[unknown::2][order], np.exp(np.minimum(1.96 * spread[unknown + 1 :: 2][order], 50.0))
+    half, wide = wide_by * spread[unknown::2][order], np.exp(np.minimum(wide_by * spread[unknown + 1 :: 2][order], 50.0))
     prony = tuple((float(a), float(b)) for a, b in zip(g, tau, strict=True))
     return ViscousFit(
         tests, MaterialFit(whole, (low, high), len(residuals), (one,)), prony,
@@ -248,7 +293,8 @@ def _found(
 def _time(test: TensileTest) -> np.ndarray:
     """Time of the samples, (n,), s."""
     if test.time is None:
-        raise InputError(f"{test.name}: Prony terms need the time of each sample; add a column 'time (s)' that does not fall.")
+        why = test.no_time or "add a column 'time (s)' that does not fall"
+        raise InputError(f"{test.name}: Prony terms need the time of each sample; {why}.")
     return test.time
 
 
