@@ -14,6 +14,8 @@ from foreign.child import Refused
 _PLY_HEADER = 1 << 16
 #: Corners of the kinds of cells that femsim asks for.
 _CORNERS = {"triangle": 3, "quad": 4, "tetra": 4}
+#: Whole numbers on cells so named say what each is of, in the order in which they are looked for.
+_TAGS = ("gmsh:physical", "gmsh:geometrical", "medit:ref", "material", "material_id", "materialids", "region", "attribute")
 
 
 class _Ending(io.BufferedReader):
@@ -50,7 +52,8 @@ def read_mesh(path: str, kinds: list[str]) -> dict[str, Any]:
     Returns
     -------
     dict
-        ``points`` (n, 2 or 3), ``types``: the kinds of all blocks of cells, ``cells N``, (m, corners), of each wanted block N.
+        ``points`` (n, 2 or 3), ``types``: the kinds of all blocks of cells, ``cells N``, (m, corners), of each wanted block N;
+        ``regions``, where the wanted cells have tags such as physical groups: how many differ.
     """
     if path.lower().endswith(".ply"):
         with open(path, "rb") as stream:
@@ -87,7 +90,17 @@ def read_mesh(path: str, kinds: list[str]) -> dict[str, Any]:
             if cells.dtype.kind == "u" and cells.size and cells.max() > np.iinfo(np.int64).max:
                 raise Refused(f"a {block.type} cell refers to point {cells.max()}")
             out[f"cells {number}"] = cells.astype(np.int64)
-    return out
+    return out | _regions(mesh, kinds)
+
+
+def _regions(mesh: Any, kinds: list[str]) -> dict[str, int]:
+    """Count the tags that differ among the wanted cells; nothing where they have none."""
+    named = {name.lower(): blocks for name, blocks in mesh.cell_data.items()}
+    for tag in _TAGS:
+        wanted = [np.asarray(own) for own, block in zip(named.get(tag, ()), mesh.cells, strict=False) if block.type in kinds]
+        if wanted and all(own.ndim == 1 and own.dtype.kind in "iu" for own in wanted):
+            return {"regions": len(np.unique(np.concatenate(wanted)))}
+    return {}
 
 
 def _obj(path: str) -> Any:

@@ -5,6 +5,7 @@ Files of others are read in a child process with limits (`foreign`); those that 
 
 import difflib
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -31,11 +32,12 @@ _LIBRARIES = {".dae": ["collada"], ".obj": ["meshio", "trimesh"]}
 
 
 class _File(NamedTuple):
-    """What a mesh file holds: points, kinds of all blocks of cells, and the wanted blocks by kind."""
+    """What a mesh file holds: points, kinds of all blocks of cells, the wanted blocks by kind, and how many regions they are."""
 
     points: NDArray[np.float64]
     kinds: list[str]
     blocks: list[tuple[str, NDArray[np.int64]]]
+    regions: int
 
 
 def load_tetmesh(path: str | Path, *, scale: float = 1.0) -> TetMesh:
@@ -70,7 +72,7 @@ def load_tetmesh(path: str | Path, *, scale: float = 1.0) -> TetMesh:
             "them; mesh the volume first, for example with pytetwild or gmsh, first order."
         )
     points = _in_metres(path, mesh.points, factor)
-    return make_tetmesh(points, np.concatenate(blocks), name=path.stem, source=str(path))
+    return replace(make_tetmesh(points, np.concatenate(blocks), name=path.stem, source=str(path)), regions=mesh.regions)
 
 
 def load_surface(path: str | Path, *, scale: float = 1.0, closed: bool = False) -> TriMesh:
@@ -177,7 +179,7 @@ def _read(path: Path, suffixes: tuple[str, ...], kinds: list[str]) -> _File:
             "the format that its suffix says."
         ) from None
     blocks = [(kind, found[f"cells {number}"]) for number, kind in enumerate(found["types"]) if kind in kinds]
-    return _File(found["points"], found["types"], blocks)
+    return _File(found["points"], found["types"], blocks, found.get("regions", 1))
 
 
 def _in_metres(path: Path, points: NDArray[np.float64], factor: float) -> NDArray[np.float64]:

@@ -1,7 +1,7 @@
 """The tetrahedral mesh of a soft body: validated once, constant afterwards."""
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -35,6 +35,8 @@ class TetMesh:
         File or generator of the mesh.
     digest : str
         SHA-256 of both arrays (little-endian float64 and int64), hexadecimal.
+    regions : int
+        How many regions, such as physical groups, its file divides it into.
     """
 
     points: Floats
@@ -42,6 +44,7 @@ class TetMesh:
     name: str
     source: str
     digest: str
+    regions: int = 1
 
     def __repr__(self) -> str:
         low, high = self.bounds
@@ -105,7 +108,8 @@ class TetMesh:
             )
         if t.shape != (3,) or not np.isfinite(t).all():
             raise MeshError(f"{where}: translation is {t.tolist()}, but must be three finite numbers in m; correct it.")
-        return make_tetmesh(check_scale(scale, where) * self.points @ R.T + t, self.tets, name=self.name, source=self.source)
+        moved = check_scale(scale, where) * self.points @ R.T + t
+        return replace(make_tetmesh(moved, self.tets, name=self.name, source=self.source), regions=self.regions)
 
 
 def make_tetmesh(points: ArrayLike, tets: ArrayLike, *, name: str, source: str) -> TetMesh:

@@ -350,6 +350,26 @@ def test_vtu_round_trip_is_exact(tmp_path):
         meshes.save_tetmesh(mesh, tmp_path / "nowhere" / "ball.vtu")
 
 
+@pytest.mark.parametrize(
+    ("suffix", "kind", "tag"), [(".msh", "gmsh22", "gmsh:physical"), (".mesh", "medit", "medit:ref"), (".vtu", "vtu", "Material")]
+)
+def test_regions_of_a_file_are_counted(tmp_path, suffix, kind, tag):
+    """Stiff inserts became as soft as the rest without a word. Tags of triangles on the boundary are none of regions."""
+    mesh = meshes.box_tets((0.02, 0.02, 0.04), (2, 2, 4))
+    upper = (mesh.points[mesh.tets].mean(axis=1)[:, 2] > 0.0).astype(np.int64)
+    triangles = mesh.surface_triangles
+    for number, tags in enumerate((np.zeros_like(upper), upper)):
+        path = tmp_path / f"{number}{suffix}"
+        own = {tag: [tags + 1, np.arange(len(triangles)) + 5]}
+        if kind == "gmsh22":
+            own["gmsh:geometrical"] = own[tag]
+        cells = [("tetra", mesh.tets), ("triangle", triangles)]
+        meshio.write(path, meshio.Mesh(mesh.points, cells, cell_data=own), file_format=kind)
+        read = meshes.load_tetmesh(path)
+        assert read.regions == read.transformed(scale=2.0).regions == number + 1
+    assert mesh.regions == 1
+
+
 @pytest.mark.parametrize("suffix", [".vtu", ".vtk", ".msh", ".mesh", ".inp"])
 def test_tetrahedra_of_every_format(tmp_path, suffix):
     mesh = meshes.box_tets((1000, 2000, 3000), 2)

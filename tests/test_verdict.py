@@ -6,6 +6,7 @@ import json
 import math
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -424,6 +425,19 @@ def test_values_of_the_wrong_order_get_a_note_in_words() -> None:
     ):
         assert sum(words in note for note in notes) == 1, (words, notes)
     assert len(notes) == 12
+
+
+def test_regions_of_one_material_and_elements_that_lock_get_a_note() -> None:
+    """A mat of silicone between plates was 1.28 times too stiff, a beam of it three times, and the run good without a word."""
+    block, scene = fs.box_tets((0.02, 0.02, 0.02), 2), fs.Scene("notes")
+    scene.add_soft("pure", block, fs.Elastic(1e5, 0.45, 1000.0))
+    scene.add_soft("quadratic", block, "dragon_skin_30", element="quadratic", position=(1, 0, 0))
+    assert scene.notes == []
+    scene.add_soft("stiff", block, "dragon_skin_30", position=(2, 0, 0))
+    scene.add_soft("two", replace(block, regions=2), fs.Elastic(1e5, 0.3, 1000.0), position=(3, 0, 0))
+    locks, regions = scene.notes
+    assert "poisson_ratio of stiff is 0.49" in locks and "element='quadratic'" in locks
+    assert "the mesh of two has 2 regions, which all get its one material" in regions
 
 
 @pytest.mark.parametrize("path", fs.list_scenes(), ids=lambda path: path.stem)

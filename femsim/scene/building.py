@@ -86,6 +86,7 @@ def add_soft(
         mesh = load_tetmesh(mesh)
     elastic = elastic_of(material)
     scene.notes += plausible.notes_on_material(name, elastic)
+    scene.notes += plausible.notes_on_elements(name, mesh.regions, element, elastic.poisson_ratio)
     if law is not None:
         elastic = elastic.replace(law=law)
     require_simple(mesh.surface())

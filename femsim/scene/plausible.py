@@ -28,6 +28,8 @@ MOST_LED = 10.0
 SAME_END = 1e-5
 #: A rod is at least so many times as long as its radius.
 STOUT = 2.0
+#: Linear elements of a larger Poisson's ratio are noted.
+MOST_POISSON = 0.45
 #: How far from the start of its body a motion may begin, m or rad: rounding.
 _BESIDE = 1e-6
 #: How far the speed of a joint and that of its motion may differ at the start, relative.
@@ -46,6 +48,22 @@ def notes_on_material(name: str, elastic: Elastic) -> list[str]:
         what = "softer than any gel (1000 Pa; rubber has 1e6)" if modulus < MODULI[0] else "stiffer than diamond (1e12 Pa)"
         out.append(f"young_modulus of {name} is {modulus:g} Pa, {what}: is it in MPa or GPa? Write it in Pa")
     return out + notes_on_density(name, float(elastic.density))
+
+
+def notes_on_elements(name: str, regions: int, element: str, poisson_ratio: float) -> list[str]:
+    """Note a mesh of several regions, which get one material, and linear elements of a rubber that they make too stiff."""
+    out = []
+    if regions > 1:
+        out.append(
+            f"the mesh of {name} has {regions} regions, which all get its one material; a stiff part may be a rigid body, with "
+            "the soft one welded to it by join"
+        )
+    if element == "linear" and poisson_ratio > MOST_POISSON:
+        out.append(
+            f"poisson_ratio of {name} is {poisson_ratio:g}, and its linear elements lock near 0.5: bent, twisted or glued "
+            "between plates it is too stiff, maybe by half or more; give it element='quadratic'"
+        )
+    return out
 
 
 def notes_on_density(name: str, density: float) -> list[str]:

@@ -161,7 +161,8 @@ class OutputDefaults:
                 raise InputError(f"{what}: node is {node}, but {self.name!r} is rigid and has no nodes; leave it out.")
             return Marker(link)
         if node is None or not 0 <= node < len(points):
-            raise InputError(f"{what}: node {node} of {self.name!r}; allowed are 0 to {len(points) - 1}.")
+            give = " Give node=, or at=, a place on a soft body." if node is None else ""
+            raise InputError(f"{what}: node {node} of {self.name!r}; allowed are 0 to {len(points) - 1}.{give}")
         return Marker(link, (node,))
 
     def marker_position(self, q: np.ndarray, marker: Marker) -> np.ndarray:
