@@ -14,7 +14,7 @@ The tour, in the order of a time step:
    cylinders, ``face_kernels`` triangles; ``thinning_kernels`` keep few of many.
    ``deformable``: contacts of surfaces and strands that deform, with each other and themselves; a :class:`DeformableDetector`
    gives :class:`DeformableContacts`. Kernels: ``side_kernels`` are the groups of arrays, ``surface_kernels`` the surfaces,
-   ``tree_kernels`` finds what is near, ``vertex_kernels`` and ``deformable_kernels`` write the contacts.
+   ``trees`` and ``tree_kernels`` find what is near, ``vertex_kernels`` and ``deformable_kernels`` write the contacts.
 3. ``problem``: :class:`ContactProblem`, A v = b + J^T lam with the Signorini-Coulomb law on u = J v + phi; ``rows``: joints,
    limits and motors beside contacts, and ``reduction``, by which every solver takes them, with ``equalities``
    (``equality_kernels``) eliminated; ``feasibility``: whether it can have a solution.

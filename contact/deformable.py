@@ -17,7 +17,7 @@ from contact.deformable_kernels import find_contacts, place_on_same_features
 from contact.errors import ContactError
 from contact.side_kernels import EDGE_EDGE, Bodies, Kept, Near, Output, Work
 from contact.surface_kernels import Features, depth_inside
-from contact.tree_kernels import Forest
+from contact.trees import plant
 from contact.vertex_kernels import MAX_ROUND
 
 FloatArray = npt.NDArray[np.float64]
@@ -133,34 +133,6 @@ class DeformableContacts:
         return weight, frame
 
 
-def _plant(middles: list[FloatArray], n_corners: int) -> Forest:
-    """Plant a tree for each body over its features, given their middles, (k, 3) each; neighbours in space share branches."""
-    leaves, first, root = [], [0], [0]
-    for middle in middles:
-        n = len(middle)
-        size = 1 << max(n - 1, 0).bit_length()
-        leaf = np.full(size, -1, dtype=np.int64)
-        # the leaves are spread evenly: no subtree is empty except at the bottom
-        leaf[(np.arange(n) * size) // max(n, 1)] = _space_order(middle)
-        leaves.append(leaf)
-        first.append(first[-1] + n)
-        root.append(root[-1] + size)
-    leaf = np.concatenate([np.zeros(0, dtype=np.int64), *leaves])
-    return Forest(np.array(first, dtype=np.int64), np.array(root, dtype=np.int64), leaf, np.empty((2 * len(leaf), 6)), n_corners)
-
-
-def _space_order(middle: FloatArray) -> IntArray:
-    """Return the order of points along a Z-curve of 2^20 cells a side, (n,)."""
-    low = middle.min(axis=0, initial=np.inf)
-    extent = float((middle - low).max(initial=0.0)) or 1.0
-    cell = ((middle - low) / extent * (2**20 - 1)).astype(np.int64)
-    code = np.zeros(len(middle), dtype=np.int64)
-    for bit in range(20):
-        for axis in range(3):
-            code |= ((cell[:, axis] >> bit) & 1) << (3 * bit + axis)
-    return np.argsort(code, kind="stable")
-
-
 class DeformableDetector:
     """Finds the contacts between deforming bodies, step after step.
 
@@ -198,8 +170,8 @@ class DeformableDetector:
         where = self._points(points)
         self._features, first_triangle, first_edge = self._number_features(where)
         triangles, edges = self._features.triangles, self._features.edges
-        self._triangle_trees = _plant([where[own].mean(axis=1) for own in np.split(triangles, first_triangle[1:-1])][:nb], 3)
-        self._edge_trees = _plant([where[own[:, :2]].mean(axis=1) for own in np.split(edges, first_edge[1:-1])][:nb], 2)
+        self._triangle_trees = plant([where[own].mean(axis=1) for own in np.split(triangles, first_triangle[1:-1])][:nb], 3)
+        self._edge_trees = plant([where[own[:, :2]].mean(axis=1) for own in np.split(edges, first_edge[1:-1])][:nb], 2)
         self._table = Bodies(
             self.start,
             first_edge,

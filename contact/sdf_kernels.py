@@ -1,22 +1,47 @@
 """Compiled signed distances from the nodes of a grid to a closed triangle mesh.
 
-Triangles are culled by blocks of nodes: one that is the closest to a node of a block with centre c and half diagonal r is at most
-2 r farther from c than the closest one to c.
+A tree of boxes finds the triangles near each small block of nodes. Each gets the plane through its point closest to the centre of
+the block, across the line between the two: the triangle lies behind it, so that no node is nearer to it than to the plane. A node
+measures only triangles whose plane is nearer than the closest one so far.
 """
 
 from __future__ import annotations
 
 from math import inf, sqrt
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from contact.compiled import njit
 from contact.distance_kernels import closest_on_triangle
-from contact.vector_kernels import Vector, dot, entry, minus, plus, times
+from contact.tree_kernels import Tree, box_distance2, fit_boxes
+from contact.vector_kernels import Vector, dot, entry, minus, plus, row, times, write_row
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
+
+#: Nodes of a block along each side: with 2 or 4 a grid takes up to a quarter longer.
+BLOCK = 3
+
+
+class Near(NamedTuple):
+    """Triangles near a block of nodes, the first ones of t, and room to work in.
+
+    Attributes
+    ----------
+    triangle : ndarray, (t,)
+        Their numbers.
+    level, slope : ndarray, (t,), m, and (t, 3)
+        Plane of each before which it does not reach: distance of the centre of the block, and its gradient.
+    stack : ndarray
+        Room for two branches of the tree a level.
+    """
+
+    triangle: IntArray
+    level: FloatArray
+    slope: FloatArray
+    stack: IntArray
 
 
 @njit(cache=True, inner=True)
@@ -29,26 +54,6 @@ def offset_from_closest(p: Vector, corners: FloatArray, t: int) -> tuple[Vector,
     b, c, p = minus(entry(corners, t, 1), a), minus(entry(corners, t, 2), a), minus(p, a)
     _, weight_b, weight_c, feature = closest_on_triangle(p, (0.0, 0.0, 0.0), b, c)
     return minus(p, plus(times(weight_b, b), times(weight_c, c))), feature
-
-
-@njit(cache=True, inner=True)
-def near_triangles(p: Vector, reach: float, corners: FloatArray, among: IntArray, n: int, near: IntArray, far: FloatArray) -> int:
-    """Fill ``near`` with those of triangles ``among[:n]`` at most ``reach`` (m) farther from a point than the closest one.
-
-    ``corners`` (t, 3, 3), m, are those of all triangles; ``far`` is room for n distances. Returns how many there are.
-    """
-    closest = inf
-    for i in range(n):
-        offset, _ = offset_from_closest(p, corners, among[i])
-        far[i] = sqrt(dot(offset, offset))
-        closest = min(closest, far[i])
-    limit = (closest + reach) * (1.0 + 1e-9)
-    count = 0
-    for i in range(n):
-        if far[i] <= limit:
-            near[count] = among[i]
-            count += 1
-    return count
 
 
 @njit(cache=True, inner=True)
@@ -71,39 +76,108 @@ def node(origin: Vector, spacing: float, i: float, j: float, k: float) -> Vector
 
 
 @njit(cache=True, inner=True)
-def fill_block(
-    values: FloatArray, i0: int, j0: int, k0: int, origin: Vector, spacing: float, corners: FloatArray, normals: FloatArray,
-    among: IntArray, n: int,
-) -> None:  # fmt: skip
-    """Fill the values of up to 4 x 4 x 4 nodes from (i0, j0, k0) on, given the triangles ``among[:n]`` near them."""
-    for i in range(i0, min(i0 + 4, values.shape[0])):
-        for j in range(j0, min(j0 + 4, values.shape[1])):
-            for k in range(k0, min(k0 + 4, values.shape[2])):
-                values[i, j, k] = signed_distance(node(origin, spacing, i, j, k), corners, normals, among, n)
+def supported(p: Vector, offset: Vector, corners: FloatArray, t: int) -> tuple[float, Vector]:
+    """Distance (m) of a point to the plane across ``offset`` behind which all of triangle t lies, and the unit vector towards it.
+
+    For any offset the distance of x to the triangle is at least what this plane says, distance + slope . (x - p).
+    """
+    length = sqrt(dot(offset, offset))
+    slope = times(1.0 / length, offset) if length > 0.0 else (0.0, 0.0, 0.0)
+    a, b, c = minus(p, entry(corners, t, 0)), minus(p, entry(corners, t, 1)), minus(p, entry(corners, t, 2))
+    return min(dot(slope, a), dot(slope, b), dot(slope, c)), slope
+
+
+@njit(cache=True, inner=True)
+def gather_near(centre: Vector, reach: float, seed: int, tree: Tree, corners: FloatArray, near: Near) -> tuple[int, int]:
+    """Fill ``near`` with triangles that may be at most ``reach`` (m) farther from the centre of a block than the closest one.
+
+    ``seed`` is a triangle that may be near. Returned are how many they are, and the closest one.
+    """
+    offset, _ = offset_from_closest(centre, corners, seed)
+    limit, count, top = sqrt(dot(offset, offset)) + reach, 0, 1
+    leaves, boxes = tree.leaf.shape[0], tree.boxes
+    near.stack[0] = 1
+    while top > 0:
+        top -= 1
+        branch = near.stack[top]
+        if box_distance2(boxes, branch, centre) > limit * limit:
+            continue
+        if branch < leaves:
+            first, last = 2 * branch, 2 * branch + 1
+            if box_distance2(boxes, last, centre) < box_distance2(boxes, first, centre):
+                first, last = last, first
+            near.stack[top], near.stack[top + 1] = last, first
+            top += 2
+            continue
+        t = tree.leaf[branch - leaves]
+        offset, _ = offset_from_closest(centre, corners, t)
+        if sqrt(dot(offset, offset)) + reach < limit:
+            limit, seed = sqrt(dot(offset, offset)) + reach, t
+        near.triangle[count] = t
+        near.level[count], slope = supported(centre, offset, corners, t)
+        write_row(near.slope, count, slope)
+        count += 1
+    kept = 0
+    for m in range(count):
+        if near.level[m] <= limit:
+            near.triangle[kept], near.level[kept] = near.triangle[m], near.level[m]
+            write_row(near.slope, kept, row(near.slope, m))
+            kept += 1
+    return kept, seed
+
+
+@njit(cache=True, inner=True)
+def closest_of_near(p: Vector, away: Vector, hair: float, seed: int, count: int, corners: FloatArray, near: Near) -> int:
+    """Triangle closest to a point, ``away`` (m) from the centre of its block; of equally close ones the first.
+
+    It is one of the ``count`` in ``near``, as ``seed`` is. Planes up to ``hair`` (m) farther than the closest one so far are not
+    trusted, since they are rounded.
+    """
+    best = seed
+    offset, _ = offset_from_closest(p, corners, best)
+    best2 = dot(offset, offset)
+    limit = sqrt(best2) + hair
+    for m in range(count):
+        if near.level[m] + dot(row(near.slope, m), away) > limit:
+            continue
+        t = near.triangle[m]
+        offset, _ = offset_from_closest(p, corners, t)
+        distance2 = dot(offset, offset)
+        if distance2 < best2 or (distance2 == best2 and t < best):
+            best, best2 = t, distance2
+            limit = sqrt(best2) + hair
+    return best
 
 
 @njit(cache=True)
-def fill_grid(values: FloatArray, origin: FloatArray, spacing: float, corners: FloatArray, normals: FloatArray) -> None:
-    """Fill the values (nx, ny, nz) at all nodes of a grid, by blocks of 16, then 4 nodes a side, then single nodes.
+def fill_grid(
+    values: FloatArray, origin: FloatArray, spacing: float, tree: Tree, corners: FloatArray, normals: FloatArray
+) -> None:
+    """Fill the values (nx, ny, nz) at all nodes of a grid, by blocks of ``BLOCK`` nodes a side.
 
-    ``origin`` (3,) and ``spacing`` are in m; ``corners`` (t, 3, 3), m, and pseudonormals ``normals`` (t, 7, 3) are those of
-    :func:`contact.sdf_grid.triangle_table`. It allocates its lists of triangles: a grid is filled once.
+    ``origin`` (3,) and ``spacing`` are in m; ``tree`` is one over the triangles, whose boxes are filled here; ``corners``
+    (t, 3, 3), m, and pseudonormals ``normals`` (t, 7, 3) are those of :func:`contact.sdf_grid.triangle_table`. It allocates its
+    room: a grid is filled once.
     """
-    n_triangles = corners.shape[0]
-    everything = np.arange(n_triangles)
-    outer, inner = np.empty(n_triangles, dtype=np.int64), np.empty(n_triangles, dtype=np.int64)
-    far = np.empty(n_triangles, dtype=np.float64)
-    start = (origin[0], origin[1], origin[2])
-    outer_reach, inner_reach = sqrt(3.0) * 15.0 * spacing, sqrt(3.0) * 3.0 * spacing
+    n = corners.shape[0]
+    fit_boxes(tree, corners.reshape(-1, 3), np.arange(3 * n).reshape(-1, 3), 3)
+    near = Near(np.empty(n, dtype=np.int64), np.empty(n), np.empty((n, 3)), np.empty(128, dtype=np.int64))
+    half, hair = 0.5 * (BLOCK - 1), 1e-9 * spacing
+    # one that is the closest to a node is at most this much farther from the centre than the closest one to that
+    reach = 2.0 * sqrt(3.0) * half * spacing + hair
+    start, seed = (origin[0], origin[1], origin[2]), 0
     nx, ny, nz = values.shape
-    for i16 in range(0, nx, 16):
-        for j16 in range(0, ny, 16):
-            for k16 in range(0, nz, 16):
-                centre = node(start, spacing, i16 + 7.5, j16 + 7.5, k16 + 7.5)
-                n_outer = near_triangles(centre, outer_reach, corners, everything, n_triangles, outer, far)
-                for i in range(i16, min(i16 + 16, nx), 4):
-                    for j in range(j16, min(j16 + 16, ny), 4):
-                        for k in range(k16, min(k16 + 16, nz), 4):
-                            centre = node(start, spacing, i + 1.5, j + 1.5, k + 1.5)
-                            n_inner = near_triangles(centre, inner_reach, corners, outer, n_outer, inner, far)
-                            fill_block(values, i, j, k, start, spacing, corners, normals, inner, n_inner)
+    for i0 in range(0, nx, BLOCK):
+        for j0 in range(0, ny, BLOCK):
+            for k0 in range(0, nz, BLOCK):
+                centre = node(start, spacing, i0 + half, j0 + half, k0 + half)
+                count, seed = gather_near(centre, reach, seed, tree, corners, near)
+                t = seed
+                for i in range(i0, min(i0 + BLOCK, nx)):
+                    for j in range(j0, min(j0 + BLOCK, ny)):
+                        for k in range(k0, min(k0 + BLOCK, nz)):
+                            p = node(start, spacing, i, j, k)
+                            t = closest_of_near(p, minus(p, centre), hair, t, count, corners, near)
+                            offset, feature = offset_from_closest(p, corners, t)
+                            distance = sqrt(dot(offset, offset))
+                            values[i, j, k] = -distance if dot(offset, entry(normals, t, feature)) < 0.0 else distance

@@ -8,8 +8,19 @@ import numpy as np
 import pytest
 
 from contact.errors import ContactError
-from contact.sdf_grid import make_grid
-from contact.shapes import Box, Capsule, Cylinder, Mesh, PlacedShape, Plane, Sphere, signed_distance
+from contact.sdf_grid import make_grid, triangle_table
+from contact.sdf_kernels import signed_distance as every, supported
+from contact.shapes import (
+    Box,
+    Capsule,
+    Cylinder,
+    Mesh,
+    PlacedShape,
+    Plane,
+    Sphere,
+    closest_points_on_triangles,
+    signed_distance,
+)
 
 BOX = Box((0.3, 0.2, 0.5))
 SPHERE = Sphere(0.4)
@@ -327,6 +338,49 @@ def test_grid_nodes_are_exact(make):
     exact = exact_mesh_distance(grid.origin + grid.spacing * index, points, triangles)
     np.testing.assert_allclose(grid.values[tuple(index.T)], exact, rtol=0, atol=1e-14)
     assert (exact < 0).sum() > 60
+
+
+def needles_mesh():
+    """A slab far from the origin, closed, with triangles that were cut in two again and again, some of them into needles."""
+    points, triangles = box_mesh(np.array([0.3, 0.2, 0.02]))
+    for _ in range(9):
+        a, b, c = triangles[0]
+        neighbour = next(t for t in range(1, len(triangles)) if {a, b} <= set(triangles[t].tolist()))
+        (d,) = set(triangles[neighbour].tolist()) - {a, b}
+        points, m = np.vstack([points, points[a] + 0.4 * (points[b] - points[a])]), len(points)
+        rest = np.delete(triangles, [0, neighbour], axis=0)
+        triangles = np.vstack([[a, m, c], rest, [m, b, c], [b, m, d], [m, a, d]])
+    mesh = Mesh(points + np.array([1000.0, -500.0, 200.0]), triangles)  # which checks that it is closed
+    return mesh.points, mesh.triangles
+
+
+@pytest.mark.parametrize("make", [torus_mesh, spike_mesh, needles_mesh])
+def test_grid_nodes_have_the_bits_of_a_search_through_all_triangles(make):
+    """Blocks, boxes and planes only leave out triangles that are not the closest ones; ties go to the first."""
+    points, triangles = make()
+    grid = make_grid(points, triangles, resolution=22, padding=0.13)
+    corners, normals = triangle_table(points, triangles)
+    everything = np.arange(len(triangles))
+    nodes = np.stack(np.meshgrid(*map(np.arange, grid.values.shape), indexing="ij"), axis=-1).reshape(-1, 3)
+    for i, j, k in nodes[np.random.default_rng(9).permutation(len(nodes))[:3000]]:
+        x, y, z = grid.origin + grid.spacing * np.array([i, j, k])
+        assert grid.values[i, j, k] == every((x, y, z), corners, normals, everything, len(everything)), (i, j, k)
+
+
+def test_a_plane_that_bounds_a_triangle_lies_before_it():
+    """For any offset, also one of no length, the plane says no more than the true distance of any other place."""
+    rng = np.random.default_rng(10)
+    for corners in rng.standard_normal((300, 1, 3, 3)):
+        corners[0, 2] = np.where(rng.uniform() < 0.5, corners[0, 2], corners[0, 0] + 1e-9 * corners[0, 2])  # half are needles
+        p, x = rng.standard_normal((2, 3))
+        foot = closest_points_on_triangles(p, corners)[0]
+        distance = np.linalg.norm(p - foot)
+        for offset in (p - foot, rng.standard_normal(3), np.zeros(3)):
+            level, slope = supported(tuple(p), tuple(offset), corners, 0)
+            true = np.linalg.norm(x - closest_points_on_triangles(x, corners)[0])
+            assert level + np.dot(slope, x - p) <= true + 1e-14
+            if np.array_equal(offset, p - foot):
+                assert level == pytest.approx(distance, abs=1e-7)  # through the closest point
 
 
 def test_mesh_distance_between_nodes():
