@@ -25,6 +25,9 @@ CREASE = 0.2
 #: Edges of a mesh whose directions, and whose faces, differ by less than this go on in each other and are one crease.
 STRAIGHT = 1e-6
 
+#: So many pairs of creases are compared at once, about.
+_PAIRS = 1_000_000
+
 Segments = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
 NONE: Segments = (np.zeros((0, 3)), np.zeros((0, 3)), np.zeros((0, 3)), np.zeros((0, 3)))
 
@@ -61,20 +64,13 @@ def _joined(vertices: IntArray, start: FloatArray, end: FloatArray, one: FloatAr
             k = int(chain[k])
         return k
 
-    at_vertex: dict[int, list[int]] = {}
-    for k, ends in enumerate(vertices.tolist()):
-        for vertex in ends:
-            for other in at_vertex.get(vertex, []):
-                straight = np.linalg.norm(np.cross(along[k], along[other])) < STRAIGHT
-                pairs = ((one[other], two[other]), (two[other], one[other]))
-                alike = any(max(np.abs(one[k] - x).max(), np.abs(two[k] - y).max()) < STRAIGHT for x, y in pairs)
-                if straight and alike:
-                    chain[root(k)] = root(other)
-            at_vertex.setdefault(vertex, []).append(k)
+    for k, other in _going_on(vertices, along, one, two).tolist():
+        chain[root(k)] = root(other)
     kept: list[tuple[FloatArray, ...]] = []
     roots = np.array([root(k) for k in range(len(start))], dtype=np.int64)
-    for k in np.unique(roots).tolist():
-        own = np.flatnonzero(roots == k)
+    order = np.argsort(roots, kind="stable")
+    for own in np.split(order, np.flatnonzero(np.diff(roots[order])) + 1) if len(order) else []:
+        k = roots[own[0]]
         ends = np.concatenate([start[own], end[own]])
         place = ends @ along[k]
         kept.append((ends[place.argmin()], ends[place.argmax()], one[k], two[k]))
@@ -82,6 +78,27 @@ def _joined(vertices: IntArray, start: FloatArray, end: FloatArray, one: FloatAr
         return NONE
     first, last, left, right = (np.stack(column) for column in zip(*kept, strict=True))
     return first, last, left, right
+
+
+def _going_on(vertices: IntArray, along: FloatArray, one: FloatArray, two: FloatArray) -> IntArray:
+    """Pairs (n, 2) of creases that meet in a vertex and go on in each other, the later one first, in the order of the later."""
+    crease, side = np.repeat(np.arange(len(vertices)), 2), np.tile([0, 1], len(vertices))
+    order = np.argsort(vertices.ravel(), kind="stable")
+    crease, side, vertex = crease[order], side[order], vertices.ravel()[order]
+    earlier = np.arange(len(vertex)) - np.searchsorted(vertex, vertex)  # creases at the same vertex before each
+    found = [np.zeros((0, 3), dtype=np.int64)]
+    for part in np.split(np.arange(len(vertex)), np.flatnonzero(np.diff(np.cumsum(earlier) // _PAIRS)) + 1):
+        at = np.repeat(part, earlier[part])
+        mates = at - 1 - (np.arange(len(at)) - np.repeat(np.cumsum(earlier[part]) - earlier[part], earlier[part]))
+        k, other = crease[at], crease[mates]
+        alike = np.zeros(len(k), dtype=np.bool_)
+        for left, right in ((one, two), (two, one)):
+            differs = np.maximum(np.abs(one[k] - left[other]).max(axis=1), np.abs(two[k] - right[other]).max(axis=1))
+            alike |= differs < STRAIGHT
+        alike[alike] = np.linalg.norm(np.cross(along[k[alike]], along[other[alike]]), axis=1) < STRAIGHT
+        found.append(np.column_stack([k, side[at], other])[alike])
+    every = np.concatenate(found)
+    return every[np.lexsort(every.T[::-1])][:, [0, 2]]
 
 
 def box_edges(box: Box) -> Segments:
@@ -101,7 +118,7 @@ def box_edges(box: Box) -> Segments:
 def segments(shape: Shape) -> Segments:
     """Return the ends of the segments of a shape and the unit vectors along their faces, 0 where it has none."""
     if isinstance(shape, Mesh):
-        return mesh_creases(shape)
+        return shape.creases
     if isinstance(shape, Box):
         return box_edges(shape)
     if isinstance(shape, Capsule):

@@ -74,8 +74,7 @@ def make_grid(points: FloatArray, triangles: IntArray, *, resolution: int, paddi
     """
     lower, upper = points.min(axis=0), points.max(axis=0)
     spacing = float((upper - lower).max()) / resolution
-    # whole cells of padding: the nodes near the mesh are the same ones for every padding
-    border = np.ceil(padding / spacing - 1e-9)
+    border = border_cells(lower, upper, resolution, padding)
     cells = np.ceil((upper - lower) / spacing - 1e-9) + 2.0 * border
     if np.prod(cells + 1.0) > MAX_NODES:
         raise ContactError(
@@ -91,6 +90,14 @@ def make_grid(points: FloatArray, triangles: IntArray, *, resolution: int, paddi
     forest = plant([corners.mean(axis=1)], 3)
     fill_grid(values, origin, spacing, Tree(0, forest.leaf, forest.boxes), corners, normals)
     return SdfGrid(values=values, origin=origin, spacing=spacing)
+
+
+def border_cells(lower: FloatArray, upper: FloatArray, resolution: int, padding: float) -> float:
+    """Whole cells of padding of a grid about a mesh from ``lower`` to ``upper``, (3,) m, given as for :func:`make_grid`.
+
+    Being whole, they leave the nodes near the mesh where they are for every padding, and paddings of as many cells have one grid.
+    """
+    return float(np.ceil(padding / (float((upper - lower).max()) / resolution) - 1e-9))
 
 
 def triangle_table(points: FloatArray, triangles: IntArray) -> tuple[FloatArray, FloatArray]:

@@ -15,9 +15,11 @@ import numpy.typing as npt
 from contact.checked import array_of, positive, whole
 from contact.errors import ContactError
 from contact.frustum import RIM_POINTS as RIM_POINTS, Cone as Cone
+from contact.once import once
 from contact.turned_shapes import Revolved as Revolved, Thread as Thread
 
 if TYPE_CHECKING:
+    from contact.creases import Segments
     from contact.sdf_grid import SdfGrid
 
 FloatArray = npt.NDArray[np.float64]
@@ -268,14 +270,23 @@ class Mesh:
         """Points (k, 3) m and radii (k,) m: the vertices and ``extra`` points along each edge, evenly."""
         whole("Mesh.features", "extra", extra, 0)
         used = self.points[np.unique(self.triangles)]
+        if not extra:
+            return used, np.zeros(len(used))
         edges = np.unique(_numbered(np.sort(_directed_edges(self.triangles), axis=1), len(self.points)))
         a, b = (self.points[ends] for ends in divmod(edges, len(self.points)))
         parts = [a + (b - a) * (i / (extra + 1)) for i in range(1, extra + 1)]
         points = np.concatenate([used, *parts])
         return points, np.zeros(len(points))
 
+    @once
+    def creases(self) -> Segments:
+        """Its creases, see :func:`contact.creases.mesh_creases`."""
+        from contact.creases import mesh_creases
+
+        return mesh_creases(self)
+
     def grid(self, largest_radius: float = 0.0) -> SdfGrid:
-        """Signed distance grid, built on the first call (0.75 s for 5000 triangles) and kept.
+        """Signed distance grid, built on the first call (0.3 s for 5000 triangles) and kept.
 
         Parameters
         ----------
@@ -289,14 +300,15 @@ class Mesh:
         ContactError
             When the grid would be too large.
         """
-        from contact.sdf_grid import make_grid
+        from contact.sdf_grid import border_cells, make_grid
 
         lower, upper = self.aabb
         padding = GRID_PADDING * float((upper - lower).max()) + float(largest_radius)
+        border = border_cells(lower, upper, self.resolution, padding)
         grids: dict[float, SdfGrid] = self.__dict__["_grids"]
-        if padding not in grids:
-            grids[padding] = make_grid(self.points, self.triangles, resolution=self.resolution, padding=padding, name=self.name)
-        return grids[padding]
+        if border not in grids:
+            grids[border] = make_grid(self.points, self.triangles, resolution=self.resolution, padding=padding, name=self.name)
+        return grids[border]
 
 
 Shape = Plane | Box | Sphere | Capsule | Cylinder | Mesh | Revolved | Thread | Cone

@@ -16,6 +16,7 @@ from scipy.spatial import ConvexHull
 from scipy.spatial.transform import Rotation
 
 import femsim as fs
+from contact import creases
 from contact.creases import CREASE, mesh_creases, segments
 from contact.detect import Detector, PointContacts
 from contact.detect_kernels import DEEPER, HAIR, LEAN, PARALLEL
@@ -71,6 +72,25 @@ def test_the_creases_of_a_box_are_its_edges(cuts: int) -> None:
         np.abs(np.cross(one, two)), np.abs(end - start) / np.linalg.norm(end - start, axis=1)[:, None], atol=1e-12
     )
     assert (np.einsum("ni,ni->n", one, middle) < 0.0).all() and (np.einsum("ni,ni->n", two, middle) < 0.0).all()
+
+
+def test_creases_that_go_on_are_those_of_all_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Against a loop over all creases that met in the same vertex before, however many pairs are compared at once."""
+    rng = np.random.default_rng(11)
+    vertices = np.array([rng.choice(12, 2, replace=False) for _ in range(40)])
+    along, one, two = (np.eye(3)[rng.integers(0, 3, 40)] + 1e-7 * rng.standard_normal((40, 3)) for _ in range(3))
+    expected = []
+    for k in range(40):
+        for vertex in vertices[k]:
+            for other in np.flatnonzero((vertices[:k] == vertex).any(axis=1)):
+                pairs = ((one[other], two[other]), (two[other], one[other]))
+                alike = any(max(abs(one[k] - x).max(), abs(two[k] - y).max()) < 1e-6 for x, y in pairs)
+                if alike and np.linalg.norm(np.cross(along[k], along[other])) < 1e-6:
+                    expected.append((k, int(other)))
+    for at_once in (7, 1_000_000):
+        monkeypatch.setattr(creases, "_PAIRS", at_once)
+        assert [tuple(pair) for pair in creases._going_on(vertices, along, one, two).tolist()] == expected
+    assert len(expected) > 5
 
 
 def test_edges_that_turn_little_or_inwards_are_no_creases() -> None:

@@ -441,6 +441,7 @@ def test_outside_the_grid():
     wide = mesh.grid(largest_radius=0.25)
     assert (wide.origin <= [-0.65 + 1e-12, -0.55 + 1e-12, -0.85 + 1e-12]).all()
     assert wide is mesh.grid(0.25)
+    assert mesh.grid(0.1 * mesh.grid().spacing) is mesh.grid()  # as many whole cells
 
 
 # ---- features, bounds

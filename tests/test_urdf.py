@@ -196,6 +196,29 @@ def test_an_open_collision_mesh_becomes_its_hull(tmp_path: Path) -> None:
     np.testing.assert_allclose(np.ptp(hook.shapes[0].shape.points, axis=0), (0.01, 0.01, 0.02), atol=1e-9)
 
 
+def test_equal_collision_meshes_are_one_shape_but_each_open_one_is_noted(tmp_path: Path) -> None:
+    text = CRANE
+    hook = text[text.index("<collision>", text.index('<link name="hook"')) :]
+    hook = hook[: hook.index("</collision>") + len("</collision>")]
+    path = written(
+        tmp_path,
+        text.replace(
+            "</robot>",
+            f'<link name="spare"><inertial><mass value="1"/><inertia ixx="1" iyy="1" '
+            f'izz="1" ixy="0" ixz="0" iyz="0"/></inertial>{hook}{hook}</link><joint name="rack" type="fixed"><parent link="hook"/>'
+            '<child link="spare"/></joint></robot>',
+        ),
+    )
+    for is_open in (False, True):
+        robot = fs.load_robot(path)
+        shapes = {link.name: [piece.shape for piece in link.shapes] for link in robot.links}
+        assert isinstance(shapes["hook"][0], Mesh) and shapes["spare"] == 2 * shapes["hook"]
+        assert sum("is not closed" in note for note in robot.notes) == 2 * is_open
+        file = tmp_path / "meshes" / "hook.stl"
+        lines = file.read_text().splitlines()
+        file.write_text("\n".join([lines[0], *lines[8:]]))  # without its first facet
+
+
 def test_describe_shows_tree_limits_and_masses(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "160")
     status, text, _ = call("describe", "arm7.urdf")

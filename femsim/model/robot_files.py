@@ -40,6 +40,8 @@ class ElementReader:
     def __init__(self, path: Path, balance_inertia: bool) -> None:
         self.path, self.balance_inertia = path, balance_inertia
         self.notes: list[str] = []
+        #: Shapes of meshes by name and contents, and whether these are closed: equal ones are one shape, with one distance grid.
+        self._solids: dict[tuple[str, bytes, bytes], tuple[Mesh, bool]] = {}
 
     def wrong(self, where: str, what: str) -> InputError:
         """Make the error that something is wrong with an element."""
@@ -97,12 +99,22 @@ class ElementReader:
 
     def solid(self, where: str, surface: TriMesh) -> Mesh:
         """Shape of a closed surface; the convex hull of one that is not, with a note."""
-        try:
-            return Mesh(surface.points, surface.triangles, name=surface.name)
-        except ContactError:
+        key = (surface.name, surface.points.tobytes(), surface.triangles.tobytes())
+        if key not in self._solids:
+            self._solids[key] = self._make_solid(where, surface)
+        solid, closed = self._solids[key]
+        if not closed:
             self.note(f"the collision mesh {surface.name} of {where} is not closed; its convex hull is taken")
+        return solid
+
+    def _make_solid(self, where: str, surface: TriMesh) -> tuple[Mesh, bool]:
+        """Make the shape of a surface, and say whether it is closed."""
         try:
-            return hull(surface.points, surface.name)
+            return Mesh(surface.points, surface.triangles, name=surface.name), True
+        except ContactError:
+            pass
+        try:
+            return hull(surface.points, surface.name), False
         except (QhullError, ContactError) as error:
             raise self.wrong(
                 where,
