@@ -205,8 +205,8 @@ def test_equal_collision_meshes_are_one_shape_but_each_open_one_is_noted(tmp_pat
         text.replace(
             "</robot>",
             f'<link name="spare"><inertial><mass value="1"/><inertia ixx="1" iyy="1" '
-            f'izz="1" ixy="0" ixz="0" iyz="0"/></inertial>{hook}{hook}</link><joint name="rack" type="fixed"><parent link="hook"/>'
-            '<child link="spare"/></joint></robot>',
+            f'izz="1" ixy="0" ixz="0" iyz="0"/></inertial>{hook}{hook}</link><joint name="rack" type="fixed">'
+            '<parent link="hook"/><child link="spare"/></joint></robot>',
         ),
     )
     for is_open in (False, True):
