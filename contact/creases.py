@@ -7,6 +7,7 @@ inside an edge of each. :mod:`contact.crease_kernels` finds such contacts of wha
 from __future__ import annotations
 
 from collections.abc import Sequence
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -26,10 +27,14 @@ CREASE = 0.2
 STRAIGHT = 1e-6
 
 #: So many pairs of creases are compared at once, about.
-_PAIRS = 1_000_000
+PAIRS_AT_ONCE = 1_000_000
 
 Segments = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
 NONE: Segments = (np.zeros((0, 3)), np.zeros((0, 3)), np.zeros((0, 3)), np.zeros((0, 3)))
+
+
+#: Creases of meshes that live: several detectors ask for them.
+_KEPT: WeakKeyDictionary[Mesh, Segments] = WeakKeyDictionary()
 
 
 def mesh_creases(mesh: Mesh) -> Segments:
@@ -64,7 +69,7 @@ def _joined(vertices: IntArray, start: FloatArray, end: FloatArray, one: FloatAr
             k = int(chain[k])
         return k
 
-    for k, other in _going_on(vertices, along, one, two).tolist():
+    for k, other in going_on(vertices, along, one, two).tolist():
         chain[root(k)] = root(other)
     kept: list[tuple[FloatArray, ...]] = []
     roots = np.array([root(k) for k in range(len(start))], dtype=np.int64)
@@ -80,14 +85,14 @@ def _joined(vertices: IntArray, start: FloatArray, end: FloatArray, one: FloatAr
     return first, last, left, right
 
 
-def _going_on(vertices: IntArray, along: FloatArray, one: FloatArray, two: FloatArray) -> IntArray:
+def going_on(vertices: IntArray, along: FloatArray, one: FloatArray, two: FloatArray) -> IntArray:
     """Pairs (n, 2) of creases that meet in a vertex and go on in each other, the later one first, in the order of the later."""
     crease, side = np.repeat(np.arange(len(vertices)), 2), np.tile([0, 1], len(vertices))
     order = np.argsort(vertices.ravel(), kind="stable")
     crease, side, vertex = crease[order], side[order], vertices.ravel()[order]
     earlier = np.arange(len(vertex)) - np.searchsorted(vertex, vertex)  # creases at the same vertex before each
     found = [np.zeros((0, 3), dtype=np.int64)]
-    for part in np.split(np.arange(len(vertex)), np.flatnonzero(np.diff(np.cumsum(earlier) // _PAIRS)) + 1):
+    for part in np.split(np.arange(len(vertex)), np.flatnonzero(np.diff(np.cumsum(earlier) // PAIRS_AT_ONCE)) + 1):
         at = np.repeat(part, earlier[part])
         mates = at - 1 - (np.arange(len(at)) - np.repeat(np.cumsum(earlier[part]) - earlier[part], earlier[part]))
         k, other = crease[at], crease[mates]
@@ -118,7 +123,9 @@ def box_edges(box: Box) -> Segments:
 def segments(shape: Shape) -> Segments:
     """Return the ends of the segments of a shape and the unit vectors along their faces, 0 where it has none."""
     if isinstance(shape, Mesh):
-        return shape.creases
+        if shape not in _KEPT:
+            _KEPT[shape] = mesh_creases(shape)
+        return _KEPT[shape]
     if isinstance(shape, Box):
         return box_edges(shape)
     if isinstance(shape, Capsule):

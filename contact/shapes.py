@@ -15,11 +15,9 @@ import numpy.typing as npt
 from contact.checked import array_of, positive, whole
 from contact.errors import ContactError
 from contact.frustum import RIM_POINTS as RIM_POINTS, Cone as Cone
-from contact.once import once
 from contact.turned_shapes import Revolved as Revolved, Thread as Thread
 
 if TYPE_CHECKING:
-    from contact.creases import Segments
     from contact.sdf_grid import SdfGrid
 
 FloatArray = npt.NDArray[np.float64]
@@ -277,13 +275,6 @@ class Mesh:
         parts = [a + (b - a) * (i / (extra + 1)) for i in range(1, extra + 1)]
         points = np.concatenate([used, *parts])
         return points, np.zeros(len(points))
-
-    @once
-    def creases(self) -> Segments:
-        """Its creases, see :func:`contact.creases.mesh_creases`."""
-        from contact.creases import mesh_creases
-
-        return mesh_creases(self)
 
     def grid(self, largest_radius: float = 0.0) -> SdfGrid:
         """Signed distance grid, built on the first call (0.3 s for 5000 triangles) and kept.

@@ -88,9 +88,16 @@ def test_creases_that_go_on_are_those_of_all_pairs(monkeypatch: pytest.MonkeyPat
                 if alike and np.linalg.norm(np.cross(along[k], along[other])) < 1e-6:
                     expected.append((k, int(other)))
     for at_once in (7, 1_000_000):
-        monkeypatch.setattr(creases, "_PAIRS", at_once)
-        assert [tuple(pair) for pair in creases._going_on(vertices, along, one, two).tolist()] == expected
+        monkeypatch.setattr(creases, "PAIRS_AT_ONCE", at_once)
+        assert [tuple(pair) for pair in creases.going_on(vertices, along, one, two).tolist()] == expected
     assert len(expected) > 5
+
+
+def test_creases_of_a_mesh_are_found_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    mesh = box_mesh(np.array([0.1, 0.2, 0.3]), 0)
+    found = segments(mesh)
+    monkeypatch.setattr(creases, "mesh_creases", None)
+    assert segments(mesh) is found
 
 
 def test_edges_that_turn_little_or_inwards_are_no_creases() -> None:
