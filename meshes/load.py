@@ -37,7 +37,7 @@ class _File(NamedTuple):
     points: NDArray[np.float64]
     kinds: list[str]
     blocks: list[tuple[str, NDArray[np.int64]]]
-    regions: int
+    regions: int = 1
 
 
 def load_tetmesh(path: str | Path, *, scale: float = 1.0) -> TetMesh:
