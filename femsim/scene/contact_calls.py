@@ -51,7 +51,8 @@ class ContactCalls(SceneContents):
 
         Rigid bodies rebound by it. Soft bodies rebound by their elasticity: there it is about the nodes of their surface alone.
         With friction and several contacts at once this law of Newton's would add energy: bodies rebound with less then, unless a
-        contact among these is soft, which gives back what it stored.
+        contact among these is soft, which gives back what it stored. All contacts of a step act at once: balls that touch share
+        a blow, where those of Newton's cradle hand it on one by one; leave gaps that take some steps to close, or make them soft.
 
         Parameters
         ----------
