@@ -235,7 +235,7 @@ def add_rigid(
         scene.notes += plausible.notes_on_density(name, float(density or 0.0))
     mass = positive(f"mass of {name}", mass, "kg")
     if density is None:
-        scene.notes += plausible.notes_on_mass(name, mass, unit_mass)
+        scene.mass_notes[len(scene.bodies)] = plausible.notes_on_mass(name, mass, unit_mass)
     drawn = visual(shape, -centre, np.eye(3))
     if not isinstance(shape, Mesh):
         scene.notes += plausible.notes_on_size(name, float(np.ptp(drawn.points, axis=0).max()), scene.largest_size)

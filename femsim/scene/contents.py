@@ -110,6 +110,8 @@ class SceneContents:
         self.parameters: dict[str, Any] = {}
         #: what seems odd about the values given, in words
         self.notes: list[str] = plausible.notes_on_friction("default_friction", default_friction)
+        #: notes on the masses of bodies, by number: said unless the body follows a motion, whatever its mass
+        self.mass_notes: dict[int, list[str]] = {}
         self.meshes: dict[str, dict[str, Any]] = {}
 
     def __repr__(self) -> str:

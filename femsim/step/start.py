@@ -41,7 +41,8 @@ def check_start(scene: Scene, contacts: Contacts, vital_signs: VitalSigns, state
         *_unseen(scene, contacts, vital_signs, state, waiting),
         *_between_nodes(scene, contacts, vital_signs, state, waiting),
     ]
-    return [*scene.notes, *notes_on_settings(dt, scene.gravity), *soft, *rigid, *thin]
+    masses = [note for body, notes in scene.mass_notes.items() if body not in scene.motions for note in notes]
+    return [*scene.notes, *masses, *notes_on_settings(dt, scene.gravity), *soft, *rigid, *thin]
 
 
 def _for_ever(scene: Scene, contacts: Contacts, a: int, b: int, depth: float) -> str:
