@@ -79,3 +79,20 @@ def test_the_box_stays_while_the_plate_slides() -> None:
 def test_auto_keeps_forces_small(problem: ContactProblem, force: float) -> None:
     found = Auto().solve(problem, squeezed(problem, force))
     assert found.converged and np.abs(found.lam).max() < MASS * 9.81
+
+
+def test_forces_of_a_tall_column_are_a_start() -> None:
+    """They add up to the weight of 200 boxes, which the forces of the problem, of one box each, do not show."""
+    scene = fs.Scene("column", dt=0.005)
+    scene.add_floor()
+    for k in range(200):
+        scene.add_rigid(f"box_{k}", fs.Box((0.05, 0.05, 0.02)), density=500.0, position=(0.0, 0.0, 0.02 + 0.04 * k))
+    with fs.Simulation(scene) as sim:
+        sim.step()
+        problem, weight = sim.stepper.problem, 200 * 500.0 * 8 * 0.05 * 0.05 * 0.02 * 9.81
+        assert problem is not None and sim.verdict == "good"
+    found = make_solver("canal").solve(problem)
+    again = make_solver("canal").solve(problem, WarmStart(found.v, found.lam))
+    assert found.converged and again.converged and again.iterations == 1
+    assert not found.details["from_nothing"] and not again.details["from_nothing"]
+    assert np.abs(found.lam[:, 0]).max() > weight / 8

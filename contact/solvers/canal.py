@@ -31,9 +31,10 @@ _WORSE = 2.0
 _PATIENCE, _STALL, _STALL_OVER = 20, 0.1, 10
 #: The judge, if it was not content, looks again after so many iterations.
 _WAIT = 8
-#: Forces of so many times those of the problem are no start, and iterations that lead to so much more of them are left (measured
-#: where bodies lean on one another, stack or screw: at most 5; where forces that hold each other grow without end, 1e2 to 1e8).
-_STRONG, _ASTRAY = 1e2, 1e3
+#: Forces of so many times those of the problem, for each contact but at least the second number, are no start, and iterations
+#: that lead to the third number of times more of them are left. Measured where bodies lean on one another, stack or screw: at
+#: most 5, or 0.9 for each contact of a column of 160 boxes; where forces that hold each other grow without end, 1e2 to 1e8.
+_STRONG, _STRONG_LEAST, _ASTRAY = 4.0, 1e2, 10.0
 #: First penalty of the path that follows then.
 _FROM_NOTHING = 1.0
 
@@ -215,11 +216,12 @@ class _Strength:
 
     def __init__(self, law: ContactProblem) -> None:
         self._root = np.sqrt(law.scales)[:, None]
-        self._size = max(math.hypot(norm(law.weight * law.b), norm(self._root * law.phi)), TINY)
+        size = max(math.hypot(norm(law.weight * law.b), norm(self._root * law.phi)), TINY)
+        self._bound = size * max(_STRONG * law.n_contacts, _STRONG_LEAST)
 
     def of(self, lam: np.ndarray) -> float:
-        """Size of forces (nc, 3), N, over that of b and of the forces that phi takes."""
-        return norm(lam / self._root) / self._size
+        """Size of forces (nc, 3), N, over the largest one to start with, which goes by b and the forces that phi takes."""
+        return norm(lam / self._root) / self._bound
 
 
 class _Iterations:
@@ -238,7 +240,7 @@ class _Iterations:
         v, lam, self._residual = np.zeros(problem.n), np.zeros((problem.n_contacts, 3)), 1.0
         if warm_start is not None:
             v, given = np.array(warm_start.v, dtype=np.float64), np.array(warm_start.lam, dtype=np.float64).reshape(-1, 3)
-            if not self._leaves or self._strength.of(to_isotropic(problem, given)) <= _STRONG:
+            if not self._leaves or self._strength.of(to_isotropic(problem, given)) <= 1.0:
                 lam = given
             self._residual = residuals(problem, v, lam).worst
         lam = to_isotropic(problem, lam)
