@@ -28,7 +28,7 @@ def matrix(body: SoftBody, q: np.ndarray) -> sp.csc_matrix:
     body.update_elements(q)
     indptr, indices = body.pattern()
     data = np.empty(len(indices))
-    body._fill_matrix(1.0, 0.0, data)
+    body._fill_matrix(np.ones(len(body.mixture.materials)), 0.0, data)
     return sp.csc_matrix((data, indices, indptr), shape=(body.n_v, body.n_v))
 
 

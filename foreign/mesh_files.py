@@ -8,12 +8,17 @@ from typing import Any
 
 import numpy as np
 
+from foreign.abaqus_sets import element_sets
 from foreign.child import Refused
 
 #: A header of PLY is not longer, bytes.
 _PLY_HEADER = 1 << 16
 #: Corners of the kinds of cells that femsim asks for.
 _CORNERS = {"triangle": 3, "quad": 4, "tetra": 4}
+#: Cell arrays whose names begin so mark the cells of the region that follows.
+REGION = "region:"
+#: More regions than this are none; volumes have three dimensions.
+_MOST_REGIONS, _DIMENSION = 1000, 3
 #: Whole numbers on cells so named say what each is of, in the order in which they are looked for.
 _TAGS = ("gmsh:physical", "gmsh:geometrical", "medit:ref", "material", "material_id", "materialids", "region", "attribute")
 
@@ -53,7 +58,8 @@ def read_mesh(path: str, kinds: list[str]) -> dict[str, Any]:
     -------
     dict
         ``points`` (n, 2 or 3), ``types``: the kinds of all blocks of cells, ``cells N``, (m, corners), of each wanted block N;
-        ``regions``, where the wanted cells have tags such as physical groups: how many differ.
+        ``regions``, names of the regions of the wanted cells, and ``region N``, (k,), the numbers of the cells of each, counted
+        over all wanted blocks.
     """
     if path.lower().endswith(".ply"):
         with open(path, "rb") as stream:
@@ -90,17 +96,56 @@ def read_mesh(path: str, kinds: list[str]) -> dict[str, Any]:
             if cells.dtype.kind == "u" and cells.size and cells.max() > np.iinfo(np.int64).max:
                 raise Refused(f"a {block.type} cell refers to point {cells.max()}")
             out[f"cells {number}"] = cells.astype(np.int64)
-    return out | _regions(mesh, kinds)
+    return out | _regions(path, mesh, kinds)
 
 
-def _regions(mesh: Any, kinds: list[str]) -> dict[str, int]:
-    """Count the tags that differ among the wanted cells; nothing where they have none."""
+def _regions(path: str, mesh: Any, kinds: list[str]) -> dict[str, Any]:
+    """Names and cells of the regions that the wanted cells are divided into; no names where nothing says so."""
+    wanted = [block.type in kinds for block in mesh.cells]
+    found = _sets(path, mesh, wanted) if path.lower().endswith(".inp") else _marked(mesh, wanted) or _tagged(mesh, wanted)
+    return {"regions": list(found)} | {f"region {number}": cells for number, cells in enumerate(found.values())}
+
+
+def _whole_numbers(blocks: Any, wanted: list[bool]) -> np.ndarray | None:
+    """Join the values of the wanted cells, where they are whole numbers."""
+    own = [np.asarray(values) for values, is_wanted in zip(blocks, wanted, strict=False) if is_wanted]
+    if not own or not all(values.ndim == 1 and values.dtype.kind in "iu" for values in own):
+        return None
+    return np.concatenate(own)
+
+
+def _marked(mesh: Any, wanted: list[bool]) -> dict[str, np.ndarray]:
+    """Regions that cell arrays of their own mark, as femsim writes them."""
+    arrays = {name: _whole_numbers(mesh.cell_data[name], wanted) for name in mesh.cell_data if name.startswith(REGION)}
+    return {name[len(REGION) :]: np.flatnonzero(marks) for name, marks in arrays.items() if marks is not None}
+
+
+def _tagged(mesh: Any, wanted: list[bool]) -> dict[str, np.ndarray]:
+    """Regions by the first of the known tags; named where the file names its tags, else by their numbers."""
     named = {name.lower(): blocks for name, blocks in mesh.cell_data.items()}
     for tag in _TAGS:
-        wanted = [np.asarray(own) for own, block in zip(named.get(tag, ()), mesh.cells, strict=False) if block.type in kinds]
-        if wanted and all(own.ndim == 1 and own.dtype.kind in "iu" for own in wanted):
-            return {"regions": len(np.unique(np.concatenate(wanted)))}
+        tags = _whole_numbers(named.get(tag, ()), wanted)
+        if tags is None:
+            continue
+        values = np.unique(tags)
+        if len(values) > _MOST_REGIONS:  # a number for each cell is no region
+            continue
+        names = {int(number): str(name) for name, (number, dimension) in mesh.field_data.items() if dimension == _DIMENSION}
+        return {names.get(int(value), str(value)): np.flatnonzero(tags == value) for value in values}
     return {}
+
+
+def _sets(path: str, mesh: Any, wanted: list[bool]) -> dict[str, np.ndarray]:
+    """Element sets of an Abaqus file, which may overlap; none where they cannot be told."""
+    try:
+        blocks, sets = element_sets(path, [block.data.shape[1] for block in mesh.cells])
+    except ValueError:
+        return {}
+    labels = np.concatenate(
+        [np.zeros(0, dtype=np.int64), *(own for own, is_wanted in zip(blocks, wanted, strict=True) if is_wanted)]
+    )
+    found = {name: np.flatnonzero(np.isin(labels, of)) for name, of in sets.items()}
+    return {name: cells for name, cells in found.items() if len(cells)} if len(found) <= _MOST_REGIONS else {}
 
 
 def _obj(path: str) -> Any:
@@ -143,6 +188,7 @@ def _collada(path: str) -> dict[str, Any]:
             count += len(points[-1])
     unit = document.assetInfo.unitmeter or 1.0
     return {
+        "regions": [],
         "points": float(unit) * np.concatenate([np.zeros((0, 3)), *points]),
         "types": ["triangle"],
         "cells 0": np.concatenate([np.zeros((0, 3), dtype=np.int64), *triangles]),

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 import foreign
 from foreign.binary_meshes import binary_stl
-from foreign.mesh_files import read_mesh
+from foreign.mesh_files import REGION, read_mesh
 from meshes.errors import MeshError
 from meshes.surface import TriMesh, make_trimesh, merged, require_closed
 from meshes.tetmesh import TetMesh, check_scale, make_tetmesh
@@ -32,12 +32,12 @@ _LIBRARIES = {".dae": ["collada"], ".obj": ["meshio", "trimesh"]}
 
 
 class _File(NamedTuple):
-    """What a mesh file holds: points, kinds of all blocks of cells, the wanted blocks by kind, and how many regions they are."""
+    """What a mesh file holds: points, kinds of all blocks of cells, the wanted blocks by kind, and their regions."""
 
     points: NDArray[np.float64]
     kinds: list[str]
     blocks: list[tuple[str, NDArray[np.int64]]]
-    regions: int = 1
+    regions: dict[str, NDArray[np.int64]] | None = None
 
 
 def load_tetmesh(path: str | Path, *, scale: float = 1.0) -> TetMesh:
@@ -46,7 +46,8 @@ def load_tetmesh(path: str | Path, *, scale: float = 1.0) -> TetMesh:
     Parameters
     ----------
     path : path-like
-        A .vtu, .vtk, .msh, .mesh or .inp file; cells other than linear tetrahedra are ignored.
+        A .vtu, .vtk, .msh, .mesh or .inp file; cells other than linear tetrahedra are ignored. Physical groups, references,
+        element sets and cell arrays such as "material" become its ``regions``.
     scale : float
         Factor from the file's unit of length to metres: 0.001 for a file in millimetres.
 
@@ -72,7 +73,7 @@ def load_tetmesh(path: str | Path, *, scale: float = 1.0) -> TetMesh:
             "them; mesh the volume first, for example with pytetwild or gmsh, first order."
         )
     points = _in_metres(path, mesh.points, factor)
-    return replace(make_tetmesh(points, np.concatenate(blocks), name=path.stem, source=str(path)), regions=mesh.regions)
+    return replace(make_tetmesh(points, np.concatenate(blocks), name=path.stem, source=str(path)), regions=mesh.regions or {})
 
 
 def load_surface(path: str | Path, *, scale: float = 1.0, closed: bool = False) -> TriMesh:
@@ -121,7 +122,7 @@ def load_surface(path: str | Path, *, scale: float = 1.0, closed: bool = False) 
 
 
 def save_tetmesh(mesh: TetMesh, path: str | Path) -> Path:
-    """Write a mesh as binary, compressed .vtu, exact to the last bit.
+    """Write a mesh with its regions as binary, compressed .vtu, exact to the last bit.
 
     Parameters
     ----------
@@ -145,8 +146,9 @@ def save_tetmesh(mesh: TetMesh, path: str | Path) -> Path:
     path = Path(path)
     if path.suffix.lower() != ".vtu":
         raise MeshError(f"{path}: the suffix is {path.suffix!r}, but meshes are saved as '.vtu'; rename the file.")
+    inside = {f"{REGION}{name}": [np.isin(np.arange(len(mesh.tets)), own).astype(np.int8)] for name, own in mesh.regions.items()}
     try:
-        meshio.Mesh(mesh.points, [("tetra", mesh.tets)]).write(path, file_format="vtu", binary=True)
+        meshio.Mesh(mesh.points, [("tetra", mesh.tets)], cell_data=inside).write(path, file_format="vtu", binary=True)
     except OSError as error:
         raise MeshError(f"{path}: the mesh cannot be written ({error.strerror or error}); check the folder.") from None
     return path
@@ -179,7 +181,8 @@ def _read(path: Path, suffixes: tuple[str, ...], kinds: list[str]) -> _File:
             "the format that its suffix says."
         ) from None
     blocks = [(kind, found[f"cells {number}"]) for number, kind in enumerate(found["types"]) if kind in kinds]
-    return _File(found["points"], found["types"], blocks, found.get("regions", 1))
+    regions = {name: found[f"region {number}"] for number, name in enumerate(found["regions"])}
+    return _File(found["points"], found["types"], blocks, regions)
 
 
 def _in_metres(path: Path, points: NDArray[np.float64], factor: float) -> NDArray[np.float64]:

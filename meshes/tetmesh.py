@@ -1,7 +1,8 @@
 """The tetrahedral mesh of a soft body: validated once, constant afterwards."""
 
 import hashlib
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -35,8 +36,8 @@ class TetMesh:
         File or generator of the mesh.
     digest : str
         SHA-256 of both arrays (little-endian float64 and int64), hexadecimal.
-    regions : int
-        How many regions, such as physical groups, its file divides it into.
+    regions : mapping of str to ndarray of int64
+        Numbers of the tetrahedra of each named region: the physical groups of its file, those of `with_region`, or none.
     """
 
     points: Floats
@@ -44,7 +45,7 @@ class TetMesh:
     name: str
     source: str
     digest: str
-    regions: int = 1
+    regions: Mapping[str, Ints] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         low, high = self.bounds
@@ -78,6 +79,41 @@ class TetMesh:
         """
         triangles = np.searchsorted(self.surface_nodes, self.surface_triangles)
         return TriMesh(self.points[self.surface_nodes], triangles, self.name, self.source)
+
+    def with_region(self, name: str, where: Callable[[Floats], ArrayLike]) -> "TetMesh":
+        """Return the mesh with one more named region, for a material of its own.
+
+        Parameters
+        ----------
+        name : str
+            Name of the region, not taken yet.
+        where : callable
+            ``where(centres (m, 3) m) -> (m,) bool``: which tetrahedra are in it, by their centres.
+
+        Raises
+        ------
+        MeshError
+            If the name is empty or taken, the answer is not one boolean for each tetrahedron, or none is in the region.
+        """
+        this = f"mesh {self.name!r}"
+        if not isinstance(name, str) or not name:
+            raise MeshError(f"{this}: the name of a region is {name!r}, but must be a text; call it e.g. 'base'.")
+        if name in self.regions:
+            raise MeshError(f"{this}: region {name!r} exists already; choose another name.")
+        centres: Floats = self.points[self.tets].mean(axis=1)
+        inside = np.asarray(where(centres))
+        if inside.shape != (len(centres),) or inside.dtype != bool:
+            raise MeshError(
+                f"{this}: where of region {name!r} gave {inside.dtype} of shape {inside.shape}, but must give a boolean for "
+                f"each of the {len(centres)} centres, e.g. lambda x: x[:, 2] < 0.002."
+            )
+        if not inside.any():
+            low, high = (limits.round(6).tolist() for limits in (centres.min(axis=0), centres.max(axis=0)))
+            raise MeshError(
+                f"{this}: no tetrahedron is in region {name!r}; their centres span {low} to {high} m: move its border, or take "
+                "smaller elements."
+            )
+        return replace(self, regions={**self.regions, name: np.flatnonzero(inside)})
 
     def transformed(
         self, rotation: ArrayLike | None = None, translation: ArrayLike | None = None, scale: float = 1.0

@@ -105,7 +105,7 @@ def test_the_blocks_are_those_of_the_formulas(elastic: float, viscous: float) ->
     body._lame_mu[20:60] *= 0.5
     q = strained(body, 0.05)
     body.update_elements(q)
-    found = filled(body, lambda data: body._fill_tangent(elastic, viscous, 0.3, data, positive=False))
+    found = filled(body, lambda data: body._fill_tangent(elastic, np.full(1, viscous), 0.3, data, positive=False))
     wanted = twin(body, q, elastic, viscous) + 0.3 * np.diag(body._row_mass)
     np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-11 * np.abs(wanted).max())
 
@@ -130,8 +130,8 @@ def test_the_tangent_is_the_derivative_of_the_residual(theta: float, beta: float
 
 def _turned_for_exact(body: CorotationalBody, way: np.ndarray) -> np.ndarray:
     """What changes where the stiffness only turns along."""
-    turned = filled(body, lambda data: SoftBody._fill_tangent(body, 1.0, 0.0, 0.0, data, positive=False))
-    exact = filled(body, lambda data: body._fill_tangent(1.0, 0.0, 0.0, data, positive=False))
+    turned = filled(body, lambda data: SoftBody._fill_tangent(body, 1.0, np.zeros(1), 0.0, data, positive=False))
+    exact = filled(body, lambda data: body._fill_tangent(1.0, np.zeros(1), 0.0, data, positive=False))
     return np.asarray((turned - exact) @ way)
 
 
@@ -144,7 +144,7 @@ def test_the_tangent_of_an_energy_momentum_step_takes_viscosity_where_the_strain
     slope = (residual(body, start, settings, v + h * way) - residual(body, start, settings, v - h * way)) / (2.0 * h)
     residual(body, start, settings, v)
     A = filled(body, lambda data: body.tangent(settings, data))
-    factors = 0.5 * settings.dt, settings.dt * (0.05 + 0.01 / settings.dt), body._mass_factor(0.5 * settings.dt)
+    factors = 0.5 * settings.dt, np.full(1, settings.dt * (0.05 + 0.01 / settings.dt)), body._mass_factor(0.5 * settings.dt)
     turned = filled(body, lambda data: SoftBody._fill_tangent(body, *factors, data, positive=False))
     np.testing.assert_allclose(A, A.T, rtol=0, atol=1e-13 * np.abs(A).max())
     error, old = (np.linalg.norm(matrix @ way - slope) / np.linalg.norm(slope) for matrix in (A, turned))
@@ -188,7 +188,9 @@ def test_elements_that_are_pressed_together_can_be_made_definite() -> None:
     body, settings = box(), StepSettings(0.01, 1.0, NOTHING)
     q = squeezed(body, 0.2)
     body.update_elements(q)
-    kept, stand_in = (filled(body, lambda data, p=p: body._fill_tangent(1.0, 0.0, 0.0, data, positive=p)) for p in (False, True))
+    kept, stand_in = (
+        filled(body, lambda data, p=p: body._fill_tangent(1.0, np.zeros(1), 0.0, data, positive=p)) for p in (False, True)
+    )
     scale = np.abs(kept).max()
     assert np.linalg.eigvalsh(kept).min() < -1e-3 * scale
     assert np.linalg.eigvalsh(stand_in).min() > -1e-10 * scale
@@ -206,7 +208,7 @@ def test_the_stand_in_asks_for_changes_of_the_stretch(amount: float) -> None:
     body._lame_mu[20:60] *= 0.5
     q = strained(body, amount)
     body.update_elements(q)
-    K = filled(body, lambda data: body._fill_tangent(1.0, 0.0, 0.0, data, positive=True))
+    K = filled(body, lambda data: body._fill_tangent(1.0, np.zeros(1), 0.0, data, positive=True))
     wanted = stretch_twin(body, q)
     np.testing.assert_allclose(K, wanted, rtol=0, atol=1e-11 * np.abs(wanted).max())
     turned = np.cross([0.3, -0.5, 0.8], q.reshape(-1, 3)).ravel()

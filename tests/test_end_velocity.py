@@ -514,7 +514,7 @@ def test_calmed_edges_keep_momentum_and_rigid_motion() -> None:
     """Against the dense algebra of each edge; held points take the impulse."""
     mesh = fs.box_tets((0.03, 0.02, 0.02), 2)
     x, n = mesh.points, len(mesh.points)
-    edges, stiffness = edge_stiffness(x, mesh.tets, 1e5)
+    edges, stiffness = edge_stiffness(x, mesh.tets, np.full(len(mesh.tets), 1e5))
     volume = np.abs(np.linalg.det(x[mesh.tets[:, 1:]] - x[mesh.tets[:, :1]])).sum() / 6.0
     lengths = np.linalg.norm(x[edges[:, 1]] - x[edges[:, 0]], axis=1)
     assert (stiffness * lengths**2).sum() == pytest.approx(6 * 1e5 * volume)

@@ -350,24 +350,126 @@ def test_vtu_round_trip_is_exact(tmp_path):
         meshes.save_tetmesh(mesh, tmp_path / "nowhere" / "ball.vtu")
 
 
+def in_two() -> tuple[meshes.TetMesh, np.ndarray]:
+    """A bar of 96 tetrahedra and which of them are in its upper half."""
+    mesh = meshes.box_tets((0.02, 0.02, 0.04), (2, 2, 4))
+    return mesh, mesh.points[mesh.tets].mean(axis=1)[:, 2] > 0.0
+
+
 @pytest.mark.parametrize(
     ("suffix", "kind", "tag"), [(".msh", "gmsh22", "gmsh:physical"), (".mesh", "medit", "medit:ref"), (".vtu", "vtu", "Material")]
 )
-def test_regions_of_a_file_are_counted(tmp_path, suffix, kind, tag):
+def test_regions_of_a_file_are_read_by_their_tags(tmp_path, suffix, kind, tag):
     """Stiff inserts became as soft as the rest without a word. Tags of triangles on the boundary are none of regions."""
-    mesh = meshes.box_tets((0.02, 0.02, 0.04), (2, 2, 4))
-    upper = (mesh.points[mesh.tets].mean(axis=1)[:, 2] > 0.0).astype(np.int64)
+    mesh, upper = in_two()
     triangles = mesh.surface_triangles
-    for number, tags in enumerate((np.zeros_like(upper), upper)):
+    for number, tags in enumerate((np.zeros(96, dtype=np.int64), upper.astype(np.int64))):
         path = tmp_path / f"{number}{suffix}"
         own = {tag: [tags + 1, np.arange(len(triangles)) + 5]}
+        names = {}
         if kind == "gmsh22":
             own["gmsh:geometrical"] = own[tag]
+            names = {"skin": np.array([1, 2]), "soft": np.array([1, 3]), "hard": np.array([2, 3])}  # number, dimension
         cells = [("tetra", mesh.tets), ("triangle", triangles)]
-        meshio.write(path, meshio.Mesh(mesh.points, cells, cell_data=own), file_format=kind)
+        meshio.write(path, meshio.Mesh(mesh.points, cells, cell_data=own, field_data=names), file_format=kind)
         read = meshes.load_tetmesh(path)
-        assert read.regions == read.transformed(scale=2.0).regions == number + 1
-    assert mesh.regions == 1
+        first, second = ("soft", "hard") if names else ("1", "2")
+        assert list(read.regions) == [first, second][: number + 1] and read.transformed(scale=2.0).regions is read.regions
+        np.testing.assert_array_equal(read.regions[first], np.flatnonzero(tags == 0))
+        if number:
+            np.testing.assert_array_equal(read.regions[second], np.flatnonzero(upper))
+    assert not mesh.regions
+
+
+ABAQUS = """*Heading
+** a comment, with, commas
+*NODE
+{nodes}
+*ELEMENT, TYPE=C3D4
+{first}
+*ELEMENT, type=S3, ELSET=Skin
+9001, 1, 2, 3
+*ELEMENT, TYPE=C3D4, elset=Pad
+{second}
+*NSET, NSET=FOOT
+1, 2, 3
+*ELSET, ELSET=CLAMP
+101, 102,
+103
+*elset, elset=every second, generate
+101, 105, 2
+*ELSET, ELSET=both
+CLAMP, Pad
+*ELSET, ELSET=shell
+9001
+*ELSET, ELSET=CLAMP
+201
+"""
+
+
+def abaqus_text() -> str:
+    """The bar of two blocks of elements, labelled from 101 and from 201, with element sets of all kinds."""
+    mesh, upper = in_two()
+
+    def lines(start: int, rows: np.ndarray) -> str:
+        return "\n".join(", ".join(map(str, [start + k, *row])) for k, row in enumerate(rows.tolist()))
+
+    return ABAQUS.format(
+        nodes=lines(1, mesh.points), first=lines(101, mesh.tets[~upper] + 1), second=lines(201, mesh.tets[upper] + 1)
+    )
+
+
+def test_regions_of_abaqus_are_its_element_sets(tmp_path):
+    """They may overlap, and are counted over several blocks; meshio gave Pad to the first block. Sets of nodes are none."""
+    path = tmp_path / "bar.inp"
+    path.write_text(abaqus_text())
+    read = meshes.load_tetmesh(path)
+    upper = list(range(48, 96))
+    assert {name: cells.tolist() for name, cells in read.regions.items()} == {
+        "Pad": upper, "CLAMP": [0, 1, 2, 48], "every second": [0, 2, 4], "both": [0, 1, 2, *upper],
+    }  # fmt: skip
+    assert (read.points[read.tets[read.regions["Pad"]]].mean(axis=1)[:, 2] > 0.0).all()
+
+
+def test_element_sets_that_cannot_be_told_are_none(tmp_path):
+    """A set of a set that the file lacks: meshio reads the elements."""
+    path = tmp_path / "bar.inp"
+    path.write_text(abaqus_text().replace("CLAMP, Pad", "CLAMP, Pod"))
+    read = meshes.load_tetmesh(path)
+    assert len(read.tets) == 96 and not read.regions
+
+
+def test_numbers_of_elements_are_no_regions(tmp_path):
+    mesh = meshes.box_tets((0.1, 0.1, 0.1), 6)
+    path = tmp_path / "box.vtu"
+    meshio.write(path, meshio.Mesh(mesh.points, [("tetra", mesh.tets)], cell_data={"material": [np.arange(len(mesh.tets))]}))
+    assert len(mesh.tets) > 1000 and not meshes.load_tetmesh(path).regions
+
+
+def test_named_regions_are_saved_with_the_mesh(tmp_path):
+    mesh, upper = in_two()
+    named = mesh.with_region("hard layer", lambda x: x[:, 2] > 0.0).with_region("all", lambda x: np.ones(len(x), dtype=bool))
+    assert named.digest == mesh.digest and not mesh.regions
+    read = meshes.load_tetmesh(meshes.save_tetmesh(named, tmp_path / "bar.vtu"))
+    assert list(read.regions) == ["hard layer", "all"]
+    np.testing.assert_array_equal(read.regions["hard layer"], np.flatnonzero(upper))
+    np.testing.assert_array_equal(read.regions["all"], np.arange(96))
+
+
+@pytest.mark.parametrize(
+    ("name", "where", "words"),
+    [
+        ("", lambda x: x[:, 2] > 0.0, "the name of a region is '', but must be a text"),
+        ("top", lambda x: x[:, 2] > 0.0, "region 'top' exists already; choose another name"),
+        ("low", lambda x: x[:, 2], r"gave float64 of shape \(96,\), but must give a boolean for each of the 96 centres"),
+        ("low", lambda x: x[0] > 0.0, r"gave bool of shape \(3,\)"),
+        ("low", lambda x: x[:, 2] > 1.0, r"no tetrahedron is in region 'low'; their centres span \[.*\] m: move its border"),
+    ],
+)
+def test_wrong_regions(name, where, words):
+    mesh = in_two()[0].with_region("top", lambda x: x[:, 2] > 0.0)
+    with pytest.raises(MeshError, match=words):
+        mesh.with_region(name, where)
 
 
 @pytest.mark.parametrize("suffix", [".vtu", ".vtk", ".msh", ".mesh", ".inp"])

@@ -150,7 +150,7 @@ def test_chunks_of_elements_have_the_forces_of_single_ones(change: float, dampin
     x1[0] += 2.0 * change**4 * edge  # some change much more than others
     wanted, found = np.empty_like(x0), np.empty_like(x0)
     stress, single = np.empty((72, 6)), np.empty((72, 1, 6))
-    kernels.step_forces(x0, x1, *body.point_elements(), damping, wanted, single)
+    kernels.step_forces(x0, x1, *body.point_elements(), np.full(1, damping), wanted, single)
     scratch = np.full(STEP_SCRATCH, np.nan)
     step_forces_in_chunks(
         x0, x1, mesh.tets, body._gradient, body._volume, body._lame_lambda, body._lame_mu, damping, scratch, found, stress

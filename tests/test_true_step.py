@@ -234,16 +234,16 @@ def test_step_forces_do_the_work_of_the_energy(law: Law, element: Any) -> None:
     assert isinstance(body, SoftBody)
     x0, x1 = moved(body, 1, 6e-4), moved(body, 2, 6e-4) @ fs_rotation(0.4).T
     force = np.empty_like(x0)
-    step_forces(x0, x1, *body.point_elements(), 0.0, force, room(body))
+    step_forces(x0, x1, *body.point_elements(), np.zeros(1), force, room(body))
     gained = body.elastic_energy(x1.ravel()) - body.elastic_energy(x0.ravel())
     size = np.abs(force * (x1 - x0)).sum()
     assert abs((force * (x1 - x0)).sum() - gained) < 1e-11 * size
     assert np.abs(force.sum(axis=0)).max() < 1e-12 * np.abs(force).sum()
     assert np.abs(np.cross(0.5 * (x0 + x1), force).sum(axis=0)).max() < 1e-12 * np.abs(force).sum() * 0.02
-    step_forces(x0, x0, *body.point_elements(), 0.3, force, room(body))
+    step_forces(x0, x0, *body.point_elements(), np.full(1, 0.3), force, room(body))
     body.update_elements(x0.ravel())
     np.testing.assert_allclose(force, body.internal_force, rtol=0, atol=1e-9 * np.abs(force).max())
-    step_forces(x0, x1, *body.point_elements(), 0.3, damped := np.empty_like(x0), room(body))
+    step_forces(x0, x1, *body.point_elements(), np.full(1, 0.3), damped := np.empty_like(x0), room(body))
     assert (damped * (x1 - x0)).sum() > gained + 1e-3 * abs(gained)
 
 
@@ -286,7 +286,7 @@ def test_step_forces_are_those_of_the_formulas(element: Any, nu: float) -> None:
             wanted[nodes] += weight * gradient @ (0.5 * (ends[0][p] + ends[1][p]) @ S).T
             found.append(S[[0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]])
     force = np.empty_like(x0)
-    step_forces(x0, x1, *elements, damping, force, stresses)
+    step_forces(x0, x1, *elements, np.full(1, damping), force, stresses)
     np.testing.assert_allclose(force, wanted, rtol=0, atol=1e-10 * np.abs(wanted).max())
     np.testing.assert_allclose(stresses.reshape(-1, 6), found, rtol=0, atol=1e-10 * np.abs(found).max())
 
@@ -344,7 +344,7 @@ def test_an_inverted_end_has_the_stress_of_the_middle(element: Any) -> None:
     x0 = moved(body, 3, 2e-4)
     x1 = x0 * [1.0, 1.0, -0.2]
     force = np.empty_like(x0)
-    step_forces(x0, x1, *body.point_elements(), 0.0, force, stress := room(body))
+    step_forces(x0, x1, *body.point_elements(), np.zeros(1), force, stress := room(body))
     body.update_elements(0.5 * (x0 + x1).ravel())
     if element == "linear":
         np.testing.assert_allclose(force, body.internal_force, rtol=0, atol=1e-9 * np.abs(force).max())

@@ -6,7 +6,6 @@ import json
 import math
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -434,10 +433,15 @@ def test_regions_of_one_material_and_elements_that_lock_get_a_note() -> None:
     scene.add_soft("quadratic", block, "dragon_skin_30", element="quadratic", position=(1, 0, 0))
     assert scene.notes == []
     scene.add_soft("stiff", block, "dragon_skin_30", position=(2, 0, 0))
-    scene.add_soft("two", replace(block, regions=2), fs.Elastic(1e5, 0.3, 1000.0), position=(3, 0, 0))
+    scene.add_soft(
+        "two",
+        block.with_region("low", lambda x: x[:, 2] < 0.0).with_region("high", lambda x: x[:, 2] > 0.0),
+        fs.Elastic(1e5, 0.3, 1000.0),
+        position=(3, 0, 0),
+    )
     locks, regions = scene.notes
     assert "poisson_ratio of stiff is 0.49" in locks and "element='quadratic'" in locks
-    assert "the mesh of two has 2 regions, which all get its one material" in regions
+    assert "the mesh of two has 2 regions ('low', 'high'), which all get its one material" in regions
 
 
 @pytest.mark.parametrize("path", fs.list_scenes(), ids=lambda path: path.stem)

@@ -264,8 +264,8 @@ def test_the_stiffness_of_stretched_points_is_that_of_a_fresh_step() -> None:
     body.update_elements(x.ravel())
     body.branches.begin(x.ravel(), how)
     both, plain = np.empty(len(indices)), np.empty(len(indices))
-    body._fill_matrix(1.0, 0.0, both, body.branches.stiffness, kind=EXACT)
-    body._fill_matrix(1.0, 0.0, plain, kind=EXACT)
+    body._fill_matrix(np.ones(1), 0.0, both, body.branches.stiffness, kind=EXACT)
+    body._fill_matrix(np.ones(1), 0.0, plain, kind=EXACT)
     K = scipy.sparse.csc_matrix((both - plain, indices, indptr)).toarray()
     numeric = np.empty_like(K)
     for column in range(body.n_q):
@@ -295,7 +295,7 @@ def test_inverted_points_have_finite_forces() -> None:
         elements.lame_mu,
         rest,
         0.0 * rest,
-        1.0,
+        np.ones(len(body.tets)),
         False,
         force,
     )

@@ -44,6 +44,7 @@ _QUANTITIES = {
     "cauchy_stress": ("magnitude of Cauchy stress", "Pa"),
     "strain_energy_density": ("strain energy density", "J/m³"),
     "principal_stretches": ("magnitude of principal stretches", ""),
+    "material": ("number of the material", ""),
     "tension": ("tension", "N"),
     "bending_moment": ("bending moment", "N m"),
     "twisting_moment": ("twisting moment", "N m"),

@@ -63,6 +63,7 @@ FRAME_FIELDS = (
         "principal_stretches", "", "soft, by element",
         "eigenvalues of R^T F, largest first; the last is negative in inverted elements", default=False,
     ),
+    FrameField("material", "", "soft, by element", "0 for that of the body, 1, 2, ... for those of its `regions`", default=False),
     FrameField("tension", "N", "rod", "at the joints"),
     FrameField("bending_moment", "N m", "rod", "at the joints"),
     FrameField("twisting_moment", "N m", "rod", "at the joints"),

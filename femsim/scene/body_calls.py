@@ -42,6 +42,7 @@ class BodyCalls(SceneContents):
         fixed: Callable[[np.ndarray], np.ndarray] | None = None,
         load: Callable[[float], Vector] | None = None,
         law: Law | str | None = None,
+        regions: Mapping[str, str | Elastic] | None = None,
         element: ElementKind = "linear",
         added_mass: Callable[[np.ndarray], np.ndarray] | None = None,
         start_points: Callable[[np.ndarray], np.ndarray] | None = None,
@@ -74,6 +75,10 @@ class BodyCalls(SceneContents):
         law : Law or str, optional
             Elastic law instead of the material's: "corotational", "st_venant_kirchhoff", "stable_neo_hookean", or one with
             constants such as ``fs.MooneyRivlin(c10, c01)``, scaled to the material's E and nu (docs/materials.md).
+        regions : mapping of str to str or Elastic, optional
+            Materials of regions of the mesh, e.g. ``{"base": "pla"}`` for a layer that bends but does not stretch; all other
+            elements have ``material``. Regions are the physical groups of a mesh file, or those of ``mesh.with_region``. All
+            materials of a body have the same ``rayleigh_alpha``.
         element : {"linear", "quadratic"}
             Quadratic ones add a node to every edge, bend well on coarse meshes and do not lock up to nu = 0.499.
         added_mass : callable, optional
@@ -91,8 +96,8 @@ class BodyCalls(SceneContents):
             Wrong values, mesh or material.
         """
         return building.add_soft(
-            self, name, mesh, material, position, rotation, scale, velocity, angular_velocity, surface, fixed, load, law, element,
-            added_mass, start_points, self_contact,
+            self, name, mesh, material, position, rotation, scale, velocity, angular_velocity, surface, fixed, load, law, regions,
+            element, added_mass, start_points, self_contact,
         )  # fmt: skip
 
     def add_rod(

@@ -7,7 +7,7 @@ more than ten.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal, get_args
@@ -19,6 +19,7 @@ from femsim.base.errors import InputError, did_you_mean, meant
 from femsim.base.rotations import quaternion_from_vector, quaternion_to_matrix
 from femsim.model.bodies.articulated import ArticulatedBody, Link
 from femsim.model.bodies.body import Body, check_body
+from femsim.model.bodies.mixture import Region
 from femsim.model.bodies.rod import Rod
 from femsim.model.bodies.rod_end import RodEnd, RodEndKind
 from femsim.model.bodies.soft_bodies import ElementKind, make_soft_body
@@ -72,6 +73,7 @@ def add_soft(
     fixed: Callable[[np.ndarray], np.ndarray] | None,
     load: Callable[[float], Vector] | None,
     law: Law | str | None,
+    regions: Mapping[str, str | Elastic] | None,
     element: ElementKind,
     added_mass: Callable[[np.ndarray], np.ndarray] | None,
     start_points: Callable[[np.ndarray], np.ndarray] | None,
@@ -85,10 +87,14 @@ def add_soft(
     if not isinstance(mesh, TetMesh):
         mesh = load_tetmesh(mesh)
     elastic = elastic_of(material)
-    scene.notes += plausible.notes_on_material(name, elastic)
-    scene.notes += plausible.notes_on_elements(name, mesh.regions, element, elastic.poisson_ratio)
     if law is not None:
         elastic = elastic.replace(law=law)
+    parts = _regions(name, mesh, elastic, regions or {})
+    for what, one in ((name, elastic), *((f"region {part.name!r} of {name}", part.elastic) for part in parts)):
+        scene.notes += plausible.notes_on_material(what, one)
+        scene.notes += plausible.notes_on_elements(what, element, one.poisson_ratio)
+    if not parts:
+        scene.notes += plausible.notes_on_regions(name, mesh.regions, len(mesh.tets))
     require_simple(mesh.surface())
     turn = quaternion_to_matrix(quaternion_from_vector(_turn(scene, name, rotation)))
     scale = positive(f"scale of {name}", scale, "")
@@ -98,7 +104,7 @@ def add_soft(
     body, mesh = make_soft_body(
         name, mesh, elastic, element=element,
         velocity=_speed(scene, name, velocity),
-        angular_velocity=vector(f"angular_velocity of {name}", angular_velocity),
+        angular_velocity=vector(f"angular_velocity of {name}", angular_velocity), regions=parts,
     )  # fmt: skip
     points = mesh.points
     if load is not None:
@@ -125,6 +131,34 @@ def add_soft(
         "law": elastic.law.kind,
     }
     return Handle(name, (name,))
+
+
+def _regions(name: str, mesh: TetMesh, elastic: Elastic, given: Mapping[str, str | Elastic]) -> list[Region]:
+    """Regions of a mesh that have materials of their own; refuse names that it has not, and elements with two of them."""
+    if not isinstance(given, Mapping):
+        raise InputError(f"regions of {name} are {given!r}; allowed is a material for each name, e.g. {{'base': 'pla'}}.")
+    out: list[Region] = []
+    taken = np.full(len(mesh.tets), -1)
+    for region, material in given.items():
+        if region not in mesh.regions:
+            known = did_you_mean(region, mesh.regions) if mesh.regions else "; it has none: name some by mesh.with_region."
+            raise InputError(f"region {region!r} of {name}: its mesh has no such region{known}")
+        own = elastic_of(material)
+        if own.rayleigh_alpha != elastic.rayleigh_alpha:
+            raise InputError(
+                f"region {region!r} of {name}: its material has rayleigh_alpha {own.rayleigh_alpha:g} 1/s, that of the body "
+                f"{elastic.rayleigh_alpha:g} 1/s, but a body has one; write .replace(rayleigh_alpha=...)."
+            )
+        shared = taken[mesh.regions[region]]
+        if (shared >= 0).any():
+            other = out[int(shared.max())].name
+            raise InputError(
+                f"regions {other!r} and {region!r} of {name} share {int((shared >= 0).sum())} tetrahedra, which can have one "
+                "material; give one of the two regions none."
+            )
+        taken[mesh.regions[region]] = len(out)
+        out.append(Region(region, own, mesh.regions[region]))
+    return out
 
 
 def add_body(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 
@@ -50,20 +50,28 @@ def notes_on_material(name: str, elastic: Elastic) -> list[str]:
     return out + notes_on_density(name, float(elastic.density))
 
 
-def notes_on_elements(name: str, regions: int, element: str, poisson_ratio: float) -> list[str]:
-    """Note a mesh of several regions, which get one material, and linear elements of a rubber that they make too stiff."""
-    out = []
-    if regions > 1:
-        out.append(
-            f"the mesh of {name} has {regions} regions, which all get its one material; a stiff part may be a rigid body, with "
-            "the soft one welded to it by join"
-        )
-    if element == "linear" and poisson_ratio > MOST_POISSON:
-        out.append(
-            f"poisson_ratio of {name} is {poisson_ratio:g}, and its linear elements lock near 0.5: bent, twisted or glued "
-            "between plates it is too stiff, maybe by half or more; give it element='quadratic'"
-        )
-    return out
+def notes_on_elements(name: str, element: str, poisson_ratio: float) -> list[str]:
+    """Note linear elements of a rubber that they make too stiff."""
+    if element != "linear" or poisson_ratio <= MOST_POISSON:
+        return []
+    return [
+        f"poisson_ratio of {name} is {poisson_ratio:g}, and its linear elements lock near 0.5: bent, twisted or glued "
+        "between plates it is too stiff, maybe by half or more; give it element='quadratic'"
+    ]
+
+
+def notes_on_regions(name: str, regions: Mapping[str, np.ndarray], elements: int) -> list[str]:
+    """Note a mesh that its regions, ndarrays of elements, divide: nobody has said what they are made of."""
+    whole = [region for region, of in regions.items() if len(of) == elements]
+    covered = np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *regions.values()]))
+    if whole or len(covered) < elements:
+        return []
+    names = list(regions)
+    shown = ", ".join(map(repr, names[:5])) + (", ..." if len(names) > 5 else "")
+    return [
+        f"the mesh of {name} has {len(names)} regions ({shown}), which all get its one material; give others by "
+        f"regions={{{names[0]!r}: material}}, or a rigid body for a stiff part, welded to it by join"
+    ]
 
 
 def notes_on_density(name: str, density: float) -> list[str]:

@@ -46,7 +46,7 @@ from femsim.model.bodies.rotation_kernels import (
 CALMING = 0.1
 
 
-def edge_stiffness(rest: np.ndarray, tets: np.ndarray, young_modulus: float) -> tuple[np.ndarray, np.ndarray]:
+def edge_stiffness(rest: np.ndarray, tets: np.ndarray, young_modulus: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Edges of tetrahedra, (m, 2), and how stiff these are along each, (m,), N/m: the sum of E V / L^2 around it.
 
     Springs along the edges that are that stiff deform about as the tetrahedra do.
@@ -57,14 +57,14 @@ def edge_stiffness(rest: np.ndarray, tets: np.ndarray, young_modulus: float) -> 
         Points.
     tets : ndarray, (t, 4)
         Tetrahedra of positive volume V.
-    young_modulus : float, Pa
-        E.
+    young_modulus : ndarray, (t,), Pa
+        E of each.
     """
     pairs = np.sort(tets[:, [[0, 1], [0, 2], [0, 3], [1, 2], [1, 3], [2, 3]]].reshape(-1, 2), axis=1)
     edges, edge_of = np.unique(pairs, axis=0, return_inverse=True)
     volume = np.linalg.det(rest[tets[:, 1:]] - rest[tets[:, :1]]) / 6.0
-    around = np.bincount(edge_of.ravel(), weights=np.repeat(volume, 6), minlength=len(edges))
-    return edges, young_modulus * around / ((rest[edges[:, 1]] - rest[edges[:, 0]]) ** 2).sum(axis=1)
+    around = np.bincount(edge_of.ravel(), weights=np.repeat(young_modulus * volume, 6), minlength=len(edges))
+    return edges, around / ((rest[edges[:, 1]] - rest[edges[:, 0]]) ** 2).sum(axis=1)
 
 
 @njit(cache=True, forceinline=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 
 import numpy as np
@@ -14,7 +15,7 @@ from femsim.model.bodies import (
 )
 from femsim.model.bodies.block_pattern import block_pattern
 from femsim.model.bodies.hyperelastic_kernels import PointElements
-from femsim.model.bodies.law_kernels import COROTATIONAL
+from femsim.model.bodies.mixture import Region
 from femsim.model.bodies.soft import Load, SoftBody, von_mises
 from materials import Elastic
 
@@ -24,8 +25,8 @@ class CorotationalBody(SoftBody):
 
     Parameters
     ----------
-    name, points, tets, elastic, velocity, angular_velocity, load
-        As in :class:`SoftBody`; the finite elements are ``tets``.
+    name, points, tets, elastic, velocity, angular_velocity, load, regions
+        As in :class:`SoftBody`; the finite elements are ``tets``. All materials damp evenly, see `Mixture`.
     """
 
     def __init__(
@@ -38,25 +39,28 @@ class CorotationalBody(SoftBody):
         velocity: np.ndarray,
         angular_velocity: np.ndarray | None = None,
         load: Load | None = None,
+        regions: Sequence[Region] = (),
     ) -> None:
         super().__init__(
-            name, points, tets, elastic, elements=tets, velocity=velocity, angular_velocity=angular_velocity, load=load
-        )
+            name, points, tets, elastic, elements=tets, velocity=velocity, angular_velocity=angular_velocity, load=load,
+            regions=regions,
+        )  # fmt: skip
 
     def _make_elements(self) -> None:
         """Constants and state of the elements, masses of the nodes, and the pattern."""
-        n, m, elastic = self.n_nodes, len(self.tets), self.elastic
+        n, m, mixture = self.n_nodes, len(self.tets), self.mixture
         edges = self.rest[self.tets[:, 1:]] - self.rest[self.tets[:, :1]]  # rows x_a - x_0
         inverse = np.linalg.inv(edges)
         volume = np.linalg.det(edges) / 6.0
-        self.node_mass[:] = np.bincount(self.tets.ravel(), weights=np.repeat(elastic.density * volume / 4.0, 4), minlength=n)
+        corner_mass = mixture.by_element("density") * volume / 4.0
+        self.node_mass[:] = np.bincount(self.tets.ravel(), weights=np.repeat(corner_mass, 4), minlength=n)
         # for the kernels: whole chunks of elements, see corotational_kernels
         chunks, padding = -(-m // kernels.CHUNK), -m % kernels.CHUNK
         gradient = np.pad(inverse.transpose(0, 2, 1).reshape(m, 9), ((0, padding), (0, 0)))  # corners 1 to 3
         self._gradient = gradient.reshape(chunks, kernels.CHUNK, 9).transpose(0, 2, 1).ravel()
         self._volume = np.pad(volume, (0, padding))
-        self._lame_lambda = np.full(m + padding, elastic.lame_lambda)
-        self._lame_mu = np.full(m + padding, elastic.lame_mu)
+        self._lame_lambda = np.pad(mixture.by_element("lame_lambda"), (0, padding), mode="edge")
+        self._lame_mu = np.pad(mixture.by_element("lame_mu"), (0, padding), mode="edge")
         self._ratio = np.empty(m + padding)
         self._quaternion = np.tile(np.repeat([1.0, 0.0, 0.0, 0.0], kernels.CHUNK), chunks)
         self._scratch = np.zeros(kernels.SCRATCH)
@@ -99,33 +103,35 @@ class CorotationalBody(SoftBody):
         )  # fmt: skip
         return energy, inverted
 
-    def _step_forces(self, x0: np.ndarray, x1: np.ndarray, damping: float, force: np.ndarray, stress: np.ndarray) -> None:
+    def _step_forces(self, x0: np.ndarray, x1: np.ndarray, damping: np.ndarray, force: np.ndarray, stress: np.ndarray) -> None:
         """Fill forces and stresses of an energy-momentum step, elements in chunks."""
         momentum.step_forces_in_chunks(
-            x0, x1, self.tets, self._gradient, self._volume, self._lame_lambda, self._lame_mu, damping, self._step_scratch,
+            x0, x1, self.tets, self._gradient, self._volume, self._lame_lambda, self._lame_mu, damping[0], self._step_scratch,
             force, stress[:, 0],
         )  # fmt: skip
 
-    def _fill_matrix(self, stiffness_factor: float, mass_factor: float, data: np.ndarray, branch: float = 0.0) -> None:
+    def _fill_matrix(
+        self, stiffness_factor: np.ndarray, mass_factor: float, data: np.ndarray, branch: np.ndarray | None = None
+    ) -> None:
         """Fill the CSC entries of mass_factor M + stiffness_factor K at the last update; a branch leaves the bulk modulus."""
-        ratio = self._ratio
-        if branch:
-            ratio = (ratio - 2.0 / 3.0 * branch) / (1.0 + branch)
-            stiffness_factor *= 1.0 + branch
+        ratio, factor = self._ratio, stiffness_factor[0]
+        if branch is not None:
+            ratio = (ratio - 2.0 / 3.0 * branch[0]) / (1.0 + branch[0])
+            factor *= 1.0 + branch[0]
         kernels.stiffness_blocks(
             self._column_ptr, self._column_start, self._stride, self._block_row, self._mirror, self._block_ptr,
             self._corner_row, self._corner_column, self._rotated.reshape(-1, 3), ratio, self.node_mass,
-            stiffness_factor, mass_factor, self._diagonal, data,
+            factor, mass_factor, self._diagonal, data,
         )  # fmt: skip
 
-    def _fill_tangent(self, elastic: float, viscous: float, mass_factor: float, data: np.ndarray, *, positive: bool) -> bool:
+    def _fill_tangent(self, elastic: float, viscous: np.ndarray, mass_factor: float, data: np.ndarray, *, positive: bool) -> bool:
         """Fill the second derivatives, see ``corotational_tangent_kernels``; with Prony terms, the stiffness turned along."""
         if self.branches is not None:
             return super()._fill_tangent(elastic, viscous, mass_factor, data, positive=positive)
         scratch, blocks = self._tangent_room
         tangents.element_tangents(
             self._gradient, self._volume, self._lame_lambda, self._lame_mu, self._quaternion, self._strain,
-            self._step_stress[:, 0], elastic, viscous, positive, scratch, blocks,
+            self._step_stress[:, 0], elastic, viscous[0], positive, scratch, blocks,
         )  # fmt: skip
         tangents.tangent_blocks(
             self._column_ptr, self._column_start, self._stride, self._block_row, self._mirror, self._block_ptr,
@@ -148,8 +154,10 @@ class CorotationalBody(SoftBody):
 
     def point_elements(self) -> PointElements:
         """Its tetrahedra with one point each; the energy is the same."""
-        lame_lambda, lame_mu = self.lame_lambda, self.lame_mu
-        return PointElements(self.tets, *self._points, COROTATIONAL, np.zeros(2), lame_lambda, lame_mu, lame_lambda)
+        mixture, lame_lambda, lame_mu = self.mixture, self.lame_lambda, self.lame_mu
+        return PointElements(
+            self.tets, *self._points, mixture.of, mixture.law, mixture.constants, lame_lambda, lame_mu, lame_lambda
+        )
 
     @property
     def strain(self) -> np.ndarray:

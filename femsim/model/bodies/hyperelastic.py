@@ -4,20 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from femsim.model.bodies import hyperelastic_kernels as kernels, law_kernels as laws
+from femsim.model.bodies import hyperelastic_kernels as kernels
 from femsim.model.bodies.block_pattern import block_pattern
 from femsim.model.bodies.hyperelastic_kernels import PointElements
 from femsim.model.bodies.soft import NO_STRESS, SoftBody, von_mises
-from materials import Corotational, Law, MooneyRivlin, Ogden, StableNeoHookean, StVenantKirchhoff
 from meshes.quadratic import EDGES
 
-_CODES: dict[type[Law], int] = {
-    Corotational: laws.COROTATIONAL,
-    StVenantKirchhoff: laws.ST_VENANT_KIRCHHOFF,
-    StableNeoHookean: laws.STABLE_NEO_HOOKEAN,
-    MooneyRivlin: laws.MOONEY_RIVLIN,
-    Ogden: laws.OGDEN,
-}
 # quadratic elements keep at most this part of lambda, over mu, at the integration points: as much as Poisson's ratio 1/3
 _POINT_RATIO = 2.0
 # four points, exact for polynomials of degree 2: barycentric coordinates
@@ -27,7 +19,7 @@ _MASS = np.array([1.0 / 36.0] * 4 + [4.0 / 27.0] * 6)
 
 
 class HyperelasticBody(SoftBody):
-    """Deformable body of linear or quadratic tetrahedra with the law of its material.
+    """Deformable body of linear or quadratic tetrahedra with the laws of its materials.
 
     At its start a step is linearised by second derivatives that are projected point by point to be positive semidefinite, so A is
     symmetric positive definite in every state; then by those that are exact, and where they are not definite by those of the
@@ -36,7 +28,7 @@ class HyperelasticBody(SoftBody):
 
     Parameters
     ----------
-    name, points, tets, elastic, velocity, angular_velocity, load
+    name, points, tets, elastic, velocity, angular_velocity, load, regions
         As in :class:`SoftBody`.
     elements : ndarray, (m, 4) or (m, 10)
         Nodes of the elements: ``tets``, or those of :func:`meshes.quadratic.quadratic`.
@@ -44,7 +36,7 @@ class HyperelasticBody(SoftBody):
 
     def _make_elements(self) -> None:
         """Constants and state of the elements, masses of the nodes, and the pattern."""
-        elastic, elements = self.elastic, self.elements
+        mixture, elements = self.mixture, self.elements
         m, k = elements.shape
         edges = self.rest[elements[:, 1:4]] - self.rest[elements[:, :1]]
         inverse = np.linalg.inv(edges).transpose(0, 2, 1)
@@ -60,11 +52,10 @@ class HyperelasticBody(SoftBody):
         points = gradient.shape[1]
         self._gradient = np.ascontiguousarray(gradient)
         self._weight = np.repeat(volume[:, None] / points, points, axis=1)
-        mass = elastic.density * volume[:, None] * share
+        mass = (mixture.by_element("density") * volume)[:, None] * share
         self.node_mass[:] = np.bincount(elements.ravel(), weights=mass.ravel(), minlength=self.n_nodes)
-        self._lame_lambda, self._lame_mu = np.full(m, elastic.lame_lambda), np.full(m, elastic.lame_mu)
-        self._law = _CODES[type(elastic.law)]
-        self._constants = _over_shear_modulus(elastic.law)
+        self._lame_lambda, self._lame_mu = mixture.by_element("lame_lambda"), mixture.by_element("lame_mu")
+        self._laws = mixture.of, mixture.law, mixture.constants
         self._quaternion = np.tile([1.0, 0.0, 0.0, 0.0], (m, points, 1))
         self._stretches = np.ones((m, points, 3))
         self._left, self._right = np.empty((m, points, 3, 3)), np.empty((m, points, 3, 3))
@@ -96,7 +87,7 @@ class HyperelasticBody(SoftBody):
         """Elastic energy by volume at rest of each drawn tetrahedron at the last update, (len(tets),), J/m^3."""
         density = np.empty(self._weight.shape)
         kernels.energy_densities(
-            self._stretches, self._weight, self._law, self._constants, self._lame_lambda, self._lame_mu, self._point_lambda(),
+            self._stretches, self._weight, *self._laws, self._lame_lambda, self._lame_mu, self._point_lambda(),
             density,
         )  # fmt: skip
         if self.branches is not None:
@@ -124,31 +115,33 @@ class HyperelasticBody(SoftBody):
     def _update(self, x: np.ndarray) -> tuple[float, int]:
         """Update stretches and forces; energy and number of inverted elements."""
         energy, inverted = kernels.element_stresses(
-            x, self.elements, self._gradient, self._weight, self._law, self._constants, self._lame_lambda,
-            self._lame_mu, self._point_lambda(), self._quaternion, self._stretches, self._left, self._right, self._excess,
+            x, self.elements, self._gradient, self._weight, *self._laws, self._lame_lambda, self._lame_mu,
+            self._point_lambda(), self._quaternion, self._stretches, self._left, self._right, self._excess,
             self.internal_force, self._cauchy,
         )  # fmt: skip
         return energy, inverted
 
     def _fill_matrix(
         self,
-        stiffness_factor: float,
+        stiffness_factor: np.ndarray,
         mass_factor: float,
         data: np.ndarray,
-        branch: float = 0.0,
+        branch: np.ndarray | None = None,
         *,
         kind: int = kernels.PROJECTED,
         stress: np.ndarray = NO_STRESS,
-        share: float = 0.0,
+        share: np.ndarray | None = None,
     ) -> None:
         """Fill the CSC entries of mass_factor M + stiffness_factor K at the last update, with a share of the stress of a step."""
+        none = self._no_branch
         kernels.element_matrices(
-            self.elements, self._gradient, self._weight, self._law, self._constants, self._lame_lambda, self._lame_mu,
-            self._point_lambda(), self._stretches, self._left, self._right, self._excess, stress, share, branch, kind,
-            self.node_mass, stiffness_factor, mass_factor, self._place, self._stride, self._diagonal_place, data,
+            self.elements, self._gradient, self._weight, *self._laws, self._lame_lambda, self._lame_mu, self._point_lambda(),
+            self._stretches, self._left, self._right, self._excess, stress, none if share is None else share,
+            none if branch is None else branch, kind, self.node_mass, stiffness_factor, mass_factor, self._place, self._stride,
+            self._diagonal_place, data,
         )  # fmt: skip
 
-    def _fill_tangent(self, elastic: float, viscous: float, mass_factor: float, data: np.ndarray, *, positive: bool) -> bool:
+    def _fill_tangent(self, elastic: float, viscous: np.ndarray, mass_factor: float, data: np.ndarray, *, positive: bool) -> bool:
         """Fill the second derivatives; where ``positive``, what is surely definite and no turn changes."""
         stiffness = elastic + viscous
         branch, share = self._branch_share(elastic, stiffness), elastic / stiffness
@@ -159,8 +152,7 @@ class HyperelasticBody(SoftBody):
     def point_elements(self) -> PointElements:
         """Its own elements."""
         return PointElements(
-            self.elements, self._gradient, self._weight, self._law, self._constants, self._lame_lambda, self._lame_mu,
-            self._point_lambda(),
+            self.elements, self._gradient, self._weight, *self._laws, self._lame_lambda, self._lame_mu, self._point_lambda(),
         )  # fmt: skip
 
     def von_mises(self) -> np.ndarray:
@@ -181,12 +173,3 @@ class HyperelasticBody(SoftBody):
         if values.shape[1] > 1:
             values = np.concatenate([values, np.repeat(values.mean(axis=1, keepdims=True), 4, axis=1)], axis=1)
         return values.reshape(len(self.tets), -1)
-
-
-def _over_shear_modulus(law: Law) -> np.ndarray:
-    """Constants of a law over its initial shear modulus, as the kernels take them."""
-    if isinstance(law, MooneyRivlin):
-        return np.array([law.c10, law.c01]) / law.shear_modulus
-    if isinstance(law, Ogden):
-        return np.concatenate([np.array(law.mu) / law.shear_modulus, law.alpha])
-    return np.zeros(2)

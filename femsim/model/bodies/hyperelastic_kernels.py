@@ -71,10 +71,12 @@ class PointElements(NamedTuple):
         Of the shape functions at the points.
     weight : ndarray, (m, p), m^3
         Of the points.
-    law : int
-        Code of the law.
-    constants : ndarray
-        Of the law, over the shear modulus.
+    material : ndarray of int64, (m,)
+        Which of r materials each element has.
+    law : ndarray of int64, (r,)
+        Codes of their laws.
+    constants : ndarray, (r, c)
+        Of the laws, over the shear modulus.
     lame_lambda, lame_mu, point_lambda : ndarray, (m,), Pa
         Lame constants, and the part of lambda that acts at the points.
     """
@@ -82,7 +84,8 @@ class PointElements(NamedTuple):
     elements: np.ndarray
     gradient: np.ndarray
     weight: np.ndarray
-    law: int
+    material: np.ndarray
+    law: np.ndarray
     constants: np.ndarray
     lame_lambda: np.ndarray
     lame_mu: np.ndarray
@@ -196,7 +199,8 @@ def element_stresses(
     elements: np.ndarray,
     gradient: np.ndarray,
     weight: np.ndarray,
-    law: int,
+    material: np.ndarray,
+    laws: np.ndarray,
     constants: np.ndarray,
     lame_lambda: np.ndarray,
     lame_mu: np.ndarray,
@@ -212,17 +216,17 @@ def element_stresses(
     """Update stretches and their frames, internal forces and stresses from positions.
 
     P = U diag(g) V^T is the first Piola-Kirchhoff stress, g the derivatives of the energy by the stretches, those of the mean
-    dilatation included; the force on node a is sum_q w_q P grad_a, the true stress U diag(g s) U^T / J. The 16 arguments are
+    dilatation included; the force on node a is sum_q w_q P grad_a, the true stress U diag(g s) U^T / J. The 17 arguments are
     mesh, material, state and results of one body.
 
     Returns the elastic energy (J) and the number of elements with an inverted integration point.
 
     For n nodes, m elements of k nodes and p points: ``x`` (n, 3) m, ``elements`` (m, k), ``gradient`` (m, p, k, 3) 1/m of
-    the shape functions, ``weight`` (m, p) m^3; Lame constants of each element (m,) Pa, ``point_lambda`` the part of lambda
-    that acts at points. ``quaternion`` (m, p, 4) is read as warm start and updated. ``stretches`` (m, p, 3), ``left`` and
-    ``right`` (m, p, 3, 3) become s, U and V; ``excess`` (m,) the stress of the mean dilatation, Pa; ``force`` (n, 3) the force
-    of the elements against deformation, N (gradient of the energy); ``cauchy`` (m, p, 6) the true stress xx, yy, zz, xy, yz,
-    zx, Pa.
+    the shape functions, ``weight`` (m, p) m^3; ``material`` (m,) which of the ``laws`` (r,) with ``constants`` (r, c) an element
+    has; Lame constants of each element (m,) Pa, ``point_lambda`` the part of lambda that acts at points. ``quaternion`` (m, p, 4)
+    is read as warm start and updated. ``stretches`` (m, p, 3), ``left`` and ``right`` (m, p, 3, 3) become s, U and V; ``excess``
+    (m,) the stress of the mean dilatation, Pa; ``force`` (n, 3) the force of the elements against deformation, N (gradient of
+    the energy); ``cauchy`` (m, p, 6) the true stress xx, yy, zz, xy, yz, zx, Pa.
     """
     m, k = elements.shape
     points = weight.shape[1]
@@ -232,6 +236,7 @@ def element_stresses(
         for c in range(3):
             force[i, c] = 0.0
     for e in range(m):
+        law, own = laws[material[e]], constants[material[e]]
         lowest = 1.0
         volume = 0.0
         mean = 0.0
@@ -248,7 +253,7 @@ def element_stresses(
         for p in range(points):
             s, U, V = _vector(stretches, e, p), _matrix(left, e, p), _matrix(right, e, p)
             volumetric = dilatation(law, s)
-            energy, g, _ = energy_terms(law, constants, point_lambda[e], lame_mu[e], s, volumetric)
+            energy, g, _ = energy_terms(law, own, point_lambda[e], lame_mu[e], s, volumetric)
             total += weight[e, p] * energy
             g = plus_scaled(g, extra, volumetric[1])
             P = times_transposed(scaled_columns(U, g), V)
@@ -277,7 +282,8 @@ def plus_scaled(g: Vector, factor: float, d: Vector) -> Vector:
 def energy_densities(
     stretches: np.ndarray,
     weight: np.ndarray,
-    law: int,
+    material: np.ndarray,
+    laws: np.ndarray,
     constants: np.ndarray,
     lame_lambda: np.ndarray,
     lame_mu: np.ndarray,
@@ -287,12 +293,13 @@ def energy_densities(
     """Fill the energy by volume at rest at each integration point, (m, p), Pa, as :func:`element_stresses` adds it up."""
     points = weight.shape[1]
     for e in range(weight.shape[0]):
+        law, own = laws[material[e]], constants[material[e]]
         volume = 0.0
         mean = 0.0
         for p in range(points):
             s = _vector(stretches, e, p)
             volumetric = dilatation(law, s)
-            density[e, p] = energy_terms(law, constants, point_lambda[e], lame_mu[e], s, volumetric)[0]
+            density[e, p] = energy_terms(law, own, point_lambda[e], lame_mu[e], s, volumetric)[0]
             volume += weight[e, p]
             mean += weight[e, p] * volumetric[0]
         mean /= volume
@@ -438,7 +445,8 @@ def element_matrices(
     elements: np.ndarray,
     gradient: np.ndarray,
     weight: np.ndarray,
-    law: int,
+    material: np.ndarray,
+    laws: np.ndarray,
     constants: np.ndarray,
     lame_lambda: np.ndarray,
     lame_mu: np.ndarray,
@@ -448,11 +456,11 @@ def element_matrices(
     right: np.ndarray,
     excess: np.ndarray,
     stress: np.ndarray,
-    share: float,
-    branch: float,
+    share: np.ndarray,
+    branch: np.ndarray,
     kind: int,
     mass: np.ndarray,
-    stiffness_factor: float,
+    stiffness_factor: np.ndarray,
     mass_factor: float,
     place: np.ndarray,
     stride: np.ndarray,
@@ -465,8 +473,9 @@ def element_matrices(
     is as in :func:`element_stresses` comes from there. ``place`` (m, k, k) is where block (row a, column b) of an element begins
     in its first scalar column, ``stride`` (n,) the length of a node's scalar columns, ``diagonal_place`` (n,) the place of its
     diagonal block. The pressure of the mean dilatation enters at the points before the projection; its dyad is never negative.
-    ``branch`` is the shear modulus of Prony terms over that of the law. The 23 arguments are mesh, material, state, factors and
-    pattern of one body. Each call makes five small work arrays: half a microsecond, beside 10 us for each quadratic element.
+    ``branch`` is the shear modulus of Prony terms over that of the law; it, ``share`` and ``stiffness_factor`` are of each
+    material, (r,). The 24 arguments are mesh, material, state, factors and pattern of one body. Each call makes five small work
+    arrays: half a microsecond, beside 10 us for each quadratic element.
     """
     m, k = elements.shape
     points = weight.shape[1]
@@ -478,6 +487,8 @@ def element_matrices(
     for i in range(data.shape[0]):
         data[i] = 0.0
     for e in range(m):
+        which = material[e]
+        law, own = laws[which], constants[which]
         K[:] = 0.0
         push[:] = 0.0
         volume = 0.0
@@ -485,23 +496,23 @@ def element_matrices(
         for p in range(points):
             volume += weight[e, p]
             s, U, V = _vector(stretches, e, p), _matrix(left, e, p), _matrix(right, e, p)
-            g, h = stretch_derivatives(law, constants, point_lambda[e], lame_mu[e], excess[e], s)
+            g, h = stretch_derivatives(law, own, point_lambda[e], lame_mu[e], excess[e], s)
             far = _far_from_rest(law, s)
             own_kind = kind
             if kind != EXACT and (far or _is_flat(s)):
                 own_kind = PROJECTED
             elif kind == GUARDED:
                 own_kind = EXACT
-            point_tangent(g, h, s, U, V, 2.0 * lame_mu[e] * branch, own_kind, far, work, C)
+            point_tangent(g, h, s, U, V, 2.0 * lame_mu[e] * branch[which], own_kind, far, work, C)
             if own_kind == EXACT and len(stress) > 0:
-                _add_pull(stress, e, p, share, g, s, V, C)
+                _add_pull(stress, e, p, share[which], g, s, V, C)
             _add_point(weight[e, p], gradient[e, p], C, half, K)
             if rest != 0.0:
                 D = times_transposed(scaled_columns(U, dilatation(law, s)[1]), V)
                 _add_push(weight[e, p], gradient[e, p], D, push)
         if rest != 0.0:
             _add_dyads(rest / volume, push, K)
-        _add_element(stiffness_factor, K, elements, e, place, stride, data)
+        _add_element(stiffness_factor[which], K, elements, e, place, stride, data)
     for n in range(mass.shape[0]):
         for i in range(3):
             data[diagonal_place[n] + i * stride[n] + i] += mass_factor * mass[n]

@@ -297,36 +297,39 @@ def step_forces(
     elements: np.ndarray,
     gradient: np.ndarray,
     weight: np.ndarray,
-    law: int,
+    material: np.ndarray,
+    laws: np.ndarray,
     constants: np.ndarray,
     lame_lambda: np.ndarray,
     lame_mu: np.ndarray,
     point_lambda: np.ndarray,
-    damping: float,
+    damping: np.ndarray,
     force: np.ndarray,
     stress: np.ndarray,
 ) -> None:
     """Fill the force (n, 3), N, of the elements against deformation in a step from x0 to x1, (n, 3) m, and their stress.
 
-    Mesh and material are as in :func:`hyperelastic_kernels.element_stresses`; ``damping`` is alpha. ``stress`` (m, p, 6) Pa
-    becomes S: 00, 11, 22, 01, 02, 12, NaN in inverted elements. The 13 parameters are both ends of the step, mesh, material and
-    results.
+    Mesh and material are as in :func:`hyperelastic_kernels.element_stresses`; ``damping`` (r,) is alpha of
+    each material. ``stress`` (m, p, 6) Pa becomes S: 00, 11, 22, 01, 02, 12, NaN in inverted elements. The 14 parameters are both
+    ends of the step, mesh, material and results.
     """
     work = np.empty((2, 3, 3))
     for i in range(force.shape[0]):
         for c in range(3):
             force[i, c] = 0.0
     for e in range(elements.shape[0]):
+        which = material[e]
+        law, alpha = laws[which], damping[which]
         upright = _upright(x0, elements, gradient, weight.shape[1], e) and _upright(x1, elements, gradient, weight.shape[1], e)
         la, mu, pressure = point_lambda[e], lame_mu[e], 0.0
         if lame_lambda[e] != la:
             mean_0 = _mean_dilatation(x0, elements, gradient, weight, law, e, work)
             mean_1 = _mean_dilatation(x1, elements, gradient, weight, law, e, work)
-            pressure = (lame_lambda[e] - la) * (0.5 * (mean_0 + mean_1) + damping * (mean_1 - mean_0))
+            pressure = (lame_lambda[e] - la) * (0.5 * (mean_0 + mean_1) + alpha * (mean_1 - mean_0))
         for p in range(weight.shape[1]):
             start = deformation_gradient(x0, elements, gradient, e, p)
             end = deformation_gradient(x1, elements, gradient, e, p)
-            P, S = point_stress(start, end, upright, law, constants, la, mu, pressure, damping, work)
+            P, S = point_stress(start, end, upright, law, constants[which], la, mu, pressure, alpha, work)
             for c in range(6):
                 stress[e, p, c] = S[c]
             for a in range(elements.shape[1]):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -18,9 +18,10 @@ from femsim.model.bodies.calming import CALMING, calm_edges, edge_lengths, edge_
 from femsim.model.bodies.deforming import Deforming, surface
 from femsim.model.bodies.evenness import Evenness
 from femsim.model.bodies.hyperelastic_kernels import PointElements
+from femsim.model.bodies.mixture import Mixture, Region
 from femsim.model.bodies.momentum_kernels import step_forces
 from femsim.model.bodies.node_kernels import node_rotations, same_numbers
-from femsim.model.bodies.outputs import Drawing, DrawnFrame, Marker, describe_elastic, point_fields
+from femsim.model.bodies.outputs import Drawing, DrawnFrame, Marker, point_fields
 from femsim.model.bodies.soft_output import PressedSurface
 from femsim.model.bodies.viscous import Branches
 from femsim.model.frames import PatchFrame, Placed, surface_patch
@@ -64,9 +65,13 @@ class SoftBody(BodyDefaults, ABC):
         Initial angular velocity about the centre of mass; zero by default.
     load : callable, optional
         ``load(t) -> (n, 3)`` nodal forces in N, or ``(3,)`` total force spread by mass.
+    regions : sequence of Region
+        Elements that have other materials.
 
     Attributes
     ----------
+    mixture : Mixture
+        Its materials, and which each element has.
     elements : ndarray, (e, k)
         As given.
     node_mass : ndarray, (n,), kg
@@ -90,15 +95,18 @@ class SoftBody(BodyDefaults, ABC):
         velocity: np.ndarray,
         angular_velocity: np.ndarray | None = None,
         load: Load | None = None,
+        regions: Sequence[Region] = (),
     ) -> None:
         self.name = name
         self.rest = self._start = np.ascontiguousarray(points, dtype=np.float64)
         self.tets = np.ascontiguousarray(tets, dtype=np.int64)
         self.elements = np.ascontiguousarray(elements, dtype=np.int64)
         self.elastic = elastic
+        self.mixture = Mixture(elastic, regions, len(self.elements))
+        self._beta, self._no_branch = self.mixture.rayleigh_beta, np.zeros(len(self.mixture.materials))
+        self._damped = bool(self._beta.any())
         self.load = load
-        self._viscous, self._viscous_kept = np.zeros(0), np.zeros(0)
-        self._first_A: sp.csc_matrix | None = None
+        self._damping: sp.csc_matrix | None = None  # entries of beta K at the start of a step, where that is what damps
         self._velocity = np.asarray(velocity, dtype=np.float64)
         self._angular_velocity = np.zeros(3) if angular_velocity is None else np.asarray(angular_velocity, dtype=np.float64)
         n = self.n_nodes = len(self.rest)
@@ -115,7 +123,8 @@ class SoftBody(BodyDefaults, ABC):
         self._row_mass = np.repeat(self.node_mass, 3)
         self._inertia: sp.dia_matrix | None = None
         #: its Prony terms, if it has any
-        self.branches = Branches(elastic.prony, self._branch_points) if elastic.prony else None
+        prony = [one.prony for one in self.mixture.materials]
+        self.branches = Branches(prony, self.mixture.of, self._branch_points) if any(prony) else None
         #: how evenly its edges change their lengths
         self._evenness = Evenness(lambda: self._edges[1])
         self.reset()
@@ -127,10 +136,6 @@ class SoftBody(BodyDefaults, ABC):
     _quaternion: np.ndarray
     _lame_lambda: np.ndarray
     _lame_mu: np.ndarray
-    #: entries of the first A of a step, where damping by stiffness needs them: where they were filled, until others come there
-    _viscous: np.ndarray
-    #: room to keep them after that
-    _viscous_kept: np.ndarray
 
     @abstractmethod
     def _make_elements(self) -> None:
@@ -141,10 +146,12 @@ class SoftBody(BodyDefaults, ABC):
         """Update rotations, strains and ``internal_force`` for positions x (n, 3) m; energy (J), number of inverted elements."""
 
     @abstractmethod
-    def _fill_matrix(self, stiffness_factor: float, mass_factor: float, data: np.ndarray, branch: float = 0.0) -> None:
-        """Fill the CSC entries of mass_factor M + stiffness_factor K at the last update.
+    def _fill_matrix(
+        self, stiffness_factor: np.ndarray, mass_factor: float, data: np.ndarray, branch: np.ndarray | None = None
+    ) -> None:
+        """Fill the CSC entries of mass_factor M + stiffness_factor K at the last update, with a factor of each material, (r,).
 
-        K has ``branch`` times the shear modulus more where U changes in the frame of the rest shape: Prony terms.
+        K has ``branch``, (r,), times the shear modulus more where U changes in the frame of the rest shape: Prony terms.
         """
 
     @abstractmethod
@@ -275,13 +282,10 @@ class SoftBody(BodyDefaults, ABC):
             self.branches.begin(q, settings)
             force = force.copy()
             self.branches.add_forces(q.reshape(-1, 3), q.reshape(-1, 3) if settings.conserving else None, force)
-        stiffness = self._stiffness_factor(settings) + self.elastic.rayleigh_beta
-        branch = self._branch_share(implicit, stiffness)
-        self._fill_matrix(stiffness, self._mass_factor(implicit), data)
-        self._viscous = data  # of the law alone
-        if branch:
-            self._keep_viscous(settings)
-            self._fill_matrix(stiffness, self._mass_factor(implicit), data, branch)
+        stiffness = self._stiffness_factor(settings) + self._beta
+        self._fill_matrix(stiffness, self._mass_factor(implicit), data, self._branch_share(implicit, stiffness))
+        if self._damped and not settings.conserving:
+            self._fill_matrix(self._beta, 0.0, self._damping_matrix().data)  # of the laws alone
         self._fill_external(t + implicit, settings, external)
         np.multiply(self._row_mass, v, out=b)
         b /= implicit
@@ -327,7 +331,7 @@ class SoftBody(BodyDefaults, ABC):
         if settings.conserving:
             force = np.empty_like(force)
             x0 = start.q.reshape(-1, 3)
-            damping = self._evenness.damping(settings) + self.elastic.rayleigh_beta / settings.dt
+            damping = self._evenness.damping(settings) + self._beta / settings.dt
             self._step_forces(x0, x1, damping, force, self._step_stress)
         if self.branches is not None:
             force = force if settings.conserving else force.copy()
@@ -335,13 +339,11 @@ class SoftBody(BodyDefaults, ABC):
         self._fill_external(start.t + implicit, settings, external)
         inertia[:] = self._row_mass * (v_hat - start.v) / implicit
         out[:] = inertia + self.elastic.rayleigh_alpha * self._row_mass * v_hat + force.ravel() - external
-        if self.elastic.rayleigh_beta and not settings.conserving:
-            out += self._viscous_share(implicit) * (
-                self._viscous_matrix() @ v_hat - self._mass_factor(implicit) * self._row_mass * v_hat
-            )
+        if self._damped and not settings.conserving:
+            out += self._damping_matrix() @ v_hat
 
-    def _step_forces(self, x0: np.ndarray, x1: np.ndarray, damping: float, force: np.ndarray, stress: np.ndarray) -> None:
-        """Fill forces and stresses of an energy-momentum step, see :func:`momentum_kernels.step_forces`."""
+    def _step_forces(self, x0: np.ndarray, x1: np.ndarray, damping: np.ndarray, force: np.ndarray, stress: np.ndarray) -> None:
+        """Fill forces and stresses of an energy-momentum step, see :func:`momentum_kernels.step_forces`; damping (r,)."""
         step_forces(x0, x1, *self.point_elements(), damping, force, stress)
 
     @cached_property
@@ -360,21 +362,17 @@ class SoftBody(BodyDefaults, ABC):
         return self._stands_in and not before
 
     def _linearise(self, settings: StepSettings, data: np.ndarray, *, positive: bool) -> bool:
-        implicit, beta = settings.theta * settings.dt, self.elastic.rayleigh_beta
-        viscous = self._stiffness_factor(settings) - implicit + (beta if settings.conserving else 0.0)
-        if not beta or settings.conserving:
-            return self._fill_tangent(implicit, viscous, self._mass_factor(implicit), data, positive=positive)
-        share = self._viscous_share(implicit)
-        self._keep_viscous(settings)
-        inertia = (1.0 - share) * self._mass_factor(implicit)
-        stands_in = self._fill_tangent(implicit, viscous, inertia, data, positive=positive)
-        data += share * self._viscous
+        implicit = settings.theta * settings.dt
+        viscous = self._stiffness_factor(settings) - implicit + (self._beta if settings.conserving else 0.0 * self._beta)
+        stands_in = self._fill_tangent(implicit, viscous, self._mass_factor(implicit), data, positive=positive)
+        if self._damped and not settings.conserving:
+            data += self._damping_matrix().data
         return stands_in
 
-    def _fill_tangent(self, elastic: float, viscous: float, mass_factor: float, data: np.ndarray, *, positive: bool) -> bool:
+    def _fill_tangent(self, elastic: float, viscous: np.ndarray, mass_factor: float, data: np.ndarray, *, positive: bool) -> bool:
         """Fill the CSC entries of mass_factor M + elastic K + viscous K, the latter as strain is damped, at the last update.
 
-        Returns whether K is another one than it would be if not ``positive``.
+        ``viscous``, (r,), is of each material. Returns whether K is another one than it would be if not ``positive``.
         """
         stiffness = elastic + viscous
         self._fill_matrix(stiffness, mass_factor, data, self._branch_share(elastic, stiffness))
@@ -389,29 +387,16 @@ class SoftBody(BodyDefaults, ABC):
     def _mass_factor(self, implicit: float) -> float:
         return 1.0 / implicit + self.elastic.rayleigh_alpha
 
-    def _branch_share(self, implicit: float, stiffness: float) -> float:
-        """Shear modulus of the branches over that of the law, in a matrix with ``stiffness`` times K."""
-        return 0.0 if self.branches is None else self.branches.stiffness * implicit / stiffness
+    def _branch_share(self, implicit: float, stiffness: np.ndarray) -> np.ndarray | None:
+        """Shear modulus of the branches over that of the law, (r,), in a matrix with ``stiffness`` times K; None without any."""
+        return None if self.branches is None else np.asarray(self.branches.stiffness * implicit / stiffness)
 
-    def _viscous_share(self, implicit: float) -> float:
-        """Part of the stiffness in the first A of a step that is damping."""
-        return self.elastic.rayleigh_beta / (implicit + self.elastic.rayleigh_beta)
-
-    def _keep_viscous(self, settings: StepSettings) -> None:
-        """Copy the entries of the first A, where damping needs them, before others take their place; once a step."""
-        if self._viscous is self._viscous_kept or not self.elastic.rayleigh_beta or settings.conserving:
-            return
-        if len(self._viscous_kept) != len(self._viscous):
-            self._viscous_kept = np.empty_like(self._viscous)
-        self._viscous_kept[:] = self._viscous
-        self._viscous = self._viscous_kept
-
-    def _viscous_matrix(self) -> sp.csc_matrix:
-        """Return the first A of the step; one matrix with these entries, since scipy checks the pattern of a new one."""
-        if self._first_A is None:
-            self._first_A = sp.csc_matrix((self._viscous, self._indices, self._indptr), shape=(self.n_v, self.n_v))
-        self._first_A.data = self._viscous
-        return self._first_A
+    def _damping_matrix(self) -> sp.csc_matrix:
+        """Return beta K of the start of the step; one matrix for all steps, since scipy checks the pattern of a new one."""
+        if self._damping is None:
+            data = np.empty(len(self._indices))
+            self._damping = sp.csc_matrix((data, self._indices, self._indptr), shape=(self.n_v, self.n_v))
+        return self._damping
 
     def advance(
         self,
@@ -445,7 +430,13 @@ class SoftBody(BodyDefaults, ABC):
 
     @cached_property
     def _edges(self) -> tuple[np.ndarray, np.ndarray]:
-        return edge_stiffness(self.rest, self.tets, self.elastic.young_modulus)
+        young_modulus = np.array([one.young_modulus for one in self.mixture.materials])
+        return edge_stiffness(self.rest, self.tets, young_modulus[self._drawn_material])
+
+    @property
+    def _drawn_material(self) -> np.ndarray:
+        """Which material each of its drawn tetrahedra has, (len(tets),)."""
+        return np.repeat(self.mixture.of, len(self.tets) // len(self.elements))
 
     def touch(self, touched: bool) -> None:
         """Damp in full from the next step on, or less where it moves evenly."""
@@ -554,7 +545,8 @@ class SoftBody(BodyDefaults, ABC):
 
         Those of ``von_mises`` (m,) Pa, of the Cauchy stress; ``cauchy_stress`` (m, 6) Pa: XX, YY, ZZ, XY, YZ, XZ, world frame;
         ``strain_energy_density`` (m,) J per m^3 at rest; ``rotation`` (m, 4): unit quaternion w, x, y, z of the rotation from
-        rest, w >= 0; and ``principal_stretches`` (m, 3), largest first, that ``names`` has. Stress of inverted elements is NaN.
+        rest, w >= 0; ``principal_stretches`` (m, 3), largest first; and ``material`` (m,), number in its mixture; that ``names``
+        has. Stress of inverted elements is NaN.
         """
         self.update_elements(q)
         values: dict[str, Callable[[], np.ndarray]] = {
@@ -563,6 +555,7 @@ class SoftBody(BodyDefaults, ABC):
             "strain_energy_density": lambda: self.energy_density,
             "rotation": lambda: self.rotations,
             "principal_stretches": lambda: self.principal_stretches,
+            "material": lambda: self._drawn_material.astype(np.float64),
         }
         return {name: value() for name, value in values.items() if name in names}
 
@@ -586,8 +579,8 @@ class SoftBody(BodyDefaults, ABC):
         return Marker(link, tuple(int(n) for n in self.tets[nearest]), tuple(float(w) for w in weights[nearest]))
 
     def describe(self) -> dict[str, Any]:
-        """Its material."""
-        return {"material": describe_elastic(self.elastic)}
+        """Its material, and those of its regions."""
+        return self.mixture.describe()
 
     def surface_distance(self, points: np.ndarray) -> np.ndarray:
         """Distance to the closest triangle of its surface at the start."""

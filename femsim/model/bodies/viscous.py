@@ -12,7 +12,7 @@ between. By the mean, the work of the stress is the change of the energy of the 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -27,12 +27,15 @@ _DOUBLE = np.array([1.0, 1.0, 1.0, 2.0, 2.0, 2.0])
 
 
 class Branches:
-    """The branches of a generalised Maxwell solid at the integration points of a body.
+    """The branches of generalised Maxwell solids at the integration points of a body.
 
     Parameters
     ----------
-    prony : sequence of (g, tau)
-        Terms: part of the shear modulus of the law, and relaxation time (s).
+    prony : sequence of sequences of (g, tau)
+        Terms of each of r materials: part of the shear modulus of its law, and relaxation time (s). All have as many branches as
+        the one with the most terms; those that a material lacks carry nothing.
+    of : ndarray of int64, (m,)
+        Which material each element has.
     points : callable
         Gives elements (m, k), gradients (m, p, k, 3) 1/m, weights (m, p) m^3 and shear moduli (m,) Pa.
 
@@ -45,8 +48,18 @@ class Branches:
         Energy of the springs there, and what the dashpots have taken since the start.
     """
 
-    def __init__(self, prony: Prony, points: Callable[[], tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]]) -> None:
-        self._g, self._tau = np.array(prony, dtype=np.float64).T
+    def __init__(
+        self,
+        prony: Sequence[Prony],
+        of: np.ndarray,
+        points: Callable[[], tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]],
+    ) -> None:
+        self._g = np.zeros((max(map(len, prony)), len(prony)))
+        self._tau = np.ones_like(self._g)
+        for material, terms in enumerate(prony):
+            for branch, (g, tau) in enumerate(terms):
+                self._g[branch, material], self._tau[branch, material] = g, tau
+        self._of = of
         self._points = points
         self.reset()
 
@@ -78,11 +91,12 @@ class Branches:
         theta = 1.0 if settings.conserving else settings.theta
         end, mean = (2.0 * theta - 1.0, 2.0 - 2.0 * theta) if not settings.conserving else (0.0, 1.0)
         a, phi, rest = self._factors(settings.dt)
-        left = self._g * (end * a + mean * phi)
-        self._left = np.tensordot(left, self.strain, axes=1)
-        self._gain = float(self._g @ (end * phi + mean * rest)) / theta
-        #: shear modulus of the branches in the derivative of the stress by the velocity, over that of the law and theta dt
-        self.stiffness = self._gain if not settings.conserving else 2.0 * self._gain
+        self._left = self._total(self._g * (end * a + mean * phi), self.strain)
+        gain = (self._g * (end * phi + mean * rest)).sum(axis=0) / theta
+        self._gain = gain[self._of]
+        #: shear modulus of the branches of each material in the derivative of the stress by the velocity, over that of the law
+        #: and theta dt, (r,)
+        self.stiffness = gain if not settings.conserving else 2.0 * gain
 
     def add_forces(self, moved: np.ndarray, end: np.ndarray | None, force: np.ndarray) -> None:
         """Add the forces of the branches (n, 3), N, in the step that was begun.
@@ -105,7 +119,7 @@ class Branches:
         after = self._stretch(q_new)
         change = after - before
         change[..., :3] -= change[..., :3].mean(axis=-1, keepdims=True)
-        a, phi, rest = (factor[:, None, None, None] for factor in self._factors(dt))
+        a, phi, rest = (factor[:, self._of, None, None] for factor in self._factors(dt))
         mean = phi * self.strain + rest * change
         self.strain = a * self.strain + phi * change
         stored = self.energy
@@ -118,21 +132,25 @@ class Branches:
     def energy_density(self) -> np.ndarray:
         """Energy of the springs by volume at rest, (m, p), J/m^3."""
         squares = (self.strain**2) @ _DOUBLE
-        return np.asarray(self._points()[3][:, None] * np.tensordot(self._g, squares, axes=1))
+        return np.asarray(self._points()[3][:, None] * self._total(self._g, squares))
 
     def add_cauchy(self, x: np.ndarray, stress: np.ndarray) -> None:
         """Add the true stress of the branches at positions x (n, 3), m, to ``stress`` (m, p, 6), Pa."""
         elements, gradient, _, lame_mu = self._points()
-        kernels.branch_cauchy(x, elements, gradient, lame_mu, np.tensordot(self._g, self.strain, axes=1), stress)
+        kernels.branch_cauchy(x, elements, gradient, lame_mu, self._total(self._g, self.strain), stress)
 
     # ---- parts
 
     def _factors(self, dt: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Factors a, phi and (1 - phi)/z of each branch, (b,)."""
+        """Factors a, phi and (1 - phi)/z of each branch of each material, (b, r)."""
         z = dt / self._tau
         phi = -np.expm1(-z) / z
         rest = np.where(z < _SMALL_TIME, 0.5 - z / 6.0 + z * z / 24.0, (1.0 - phi) / z)
         return np.exp(-z), phi, rest
+
+    def _total(self, factor: np.ndarray, values: np.ndarray) -> np.ndarray:
+        """Sum over branches of a factor of each material, (b, r), times values (b, m, ...)."""
+        return np.asarray(np.einsum("bm,bm...->m...", factor[:, self._of], values))
 
     def _stretch(self, q: np.ndarray) -> np.ndarray:
         """U at coordinates q, (m, p, 6)."""
@@ -148,4 +166,4 @@ class Branches:
     def _sum(self, products: np.ndarray) -> float:
         """Sum of w mu g products over components, points and branches; products (b, m, p, 6)."""
         _, _, weight, lame_mu = self._points()
-        return float(np.einsum("b,mp,bmp->", self._g, weight * lame_mu[:, None], products @ _DOUBLE))
+        return float(np.einsum("bm,mp,bmp->", self._g[:, self._of], weight * lame_mu[:, None], products @ _DOUBLE))

@@ -128,7 +128,7 @@ def branch_forces(
     lame_mu: np.ndarray,
     before: np.ndarray,
     left: np.ndarray,
-    gain: float,
+    gain: np.ndarray,
     mean: bool,
     force: np.ndarray,
 ) -> None:
@@ -146,8 +146,8 @@ def branch_forces(
         As in :func:`hyperelastic_kernels.element_stresses`.
     before, left : ndarray, (m, p, 6)
         U at the start of the step, and Y: xx, yy, zz, xy, yz, zx.
-    gain : float
-        Factor of dev(U - U0) in the stress.
+    gain : ndarray, (m,)
+        Factor of dev(U - U0) in the stress of each element.
     mean : bool
         Whether S goes with (U0 + U)/2, for a whole step, not with U.
     force : ndarray, (n, 3), N
@@ -159,7 +159,7 @@ def branch_forces(
             F = deformation_gradient(x, elements, gradient, e, p)
             U, s, V = stretch_tensor(F, work)
             start = _symmetric(before, e, p)
-            T = plus(_symmetric(left, e, p), scaled_matrix(gain, _deviator(minus(U, start))))
+            T = plus(_symmetric(left, e, p), scaled_matrix(gain[e], _deviator(minus(U, start))))
             T = scaled_matrix(2.0 * lame_mu[e] * weight[e, p], T)
             if mean:
                 s, V = _eigen(scaled_matrix(0.5, plus(U, start)), work)
