@@ -42,10 +42,24 @@ MUTANTS = (
     ),
     Mutant(
         "physics", "stiffness damping counts the mass twice", BODIES + "soft.py",
-        "self._viscous_matrix() @ v_hat - self._mass_factor(implicit) * self._row_mass * v_hat",
-        "self._viscous_matrix() @ v_hat",
+        "self._fill_matrix(self._beta, 0.0, self._damping", "self._fill_matrix(self._beta, self._mass_factor(implicit), self._damping",
         "test_true_step.py::test_the_linearised_equations_are_the_derivative_of_the_residual "
         "test_viscous.py::test_rayleigh_damping_is_that_of_the_law_alone",
+    ),
+    Mutant(
+        "physics", "all regions have the last material", BODIES + "mixture.py",
+        "self.of[region.elements] = number", "self.of[region.elements] = len(regions)",
+        "test_regions.py",
+    ),
+    Mutant(
+        "physics", "all regions are damped as the body", BODIES + "momentum_kernels.py",
+        "law, alpha = laws[which], damping[which]", "law, alpha = laws[which], damping[0]",
+        "test_regions.py",
+    ),
+    Mutant(
+        "physics", "Prony terms of the body in all regions", BODIES + "viscous.py",
+        'np.einsum("bm,bm...->m...", factor[:, self._of], values)', 'np.einsum("b,bm...->m...", factor[:, 0], values)',
+        "test_regions.py",
     ),
     Mutant(
         "physics", "half of the pressure in a co-rotated element", BODIES + "corotational_kernels.py",
