@@ -464,7 +464,7 @@ def test_a_restored_state_goes_on_with_the_same_bits(tmp_path: Path, scheme: dic
 
 
 def test_rayleigh_damping_is_that_of_the_law_alone() -> None:
-    """Force and matrix of beta K: the same with a term, far slower than the step, that doubles the stiffness of a step."""
+    """Force and matrix of beta K, without mass: the same with a term, far slower than the step, that doubles its stiffness."""
     forces, matrices = [], []
     for terms, beta in ((((1.0, 1e6),), 0.0), (((1.0, 1e6),), 0.05), ((), 0.0), ((), 0.05)):
         scene = fs.Scene("one", theta=1.0)
@@ -480,6 +480,7 @@ def test_rayleigh_damping_is_that_of_the_law_alone() -> None:
         matrices.append((first, later))
     np.testing.assert_allclose(forces[1] - forces[0], forces[3] - forces[2], rtol=0, atol=1e-9 * np.abs(forces[3]).max())
     assert np.abs(forces[3] - forces[2]).max() > 0.1 * np.abs(forces[3]).max()
+    assert np.abs((forces[3] - forces[2]).reshape(-1, 3).sum(axis=0)).max() < 1e-12 * np.abs(forces[3]).max()
     damped = np.array(matrices[3]) - matrices[2]
     np.testing.assert_allclose(np.array(matrices[1]) - matrices[0], damped, rtol=0, atol=1e-9 * np.abs(damped).max())
 

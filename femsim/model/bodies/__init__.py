@@ -6,8 +6,8 @@
 ``soft``, ``soft_bodies``
     What soft bodies share; ``corotational`` (linear elements, the default; ``corotational_tangent_kernels`` are its second
     derivatives) and ``hyperelastic`` (any law, linear or quadratic elements) are its materials, between which the other
-    chooses, and ``mixture`` which material each element has; ``viscous`` are Prony terms beside them, ``soft_output`` what is shown, ``node_kernels`` means at nodes,
-    ``block_pattern`` where the entries of A are.
+    chooses, and ``mixture`` which material each element has; ``viscous`` are Prony terms beside them, ``soft_output`` what is
+    shown, ``node_kernels`` means at nodes, ``block_pattern`` where the entries of A are.
 ``rod``, ``rod_end``
     Cosserat rods, their energies and outputs; what happens at their ends. ``rod_make`` is what they are made of, ``rod_shape``
     checks their shape at the start; ``rod_step`` are their forces in a step, with ``rod_joints``, what strains them, and
