@@ -470,6 +470,8 @@ class Detector:
                 n = self._edges_and_faces(n, rotation, translation, self._n_pairs)
                 if self._thins is not None and not whole and self._most < n <= len(self._point):
                     n = thinned(n, self._most, self.point_body, self.shape_body, self._thins, self._output)
+            if self._table.make_asked():
+                return self._found(where, placed, body_rotation, body_translation, rotation, translation, margin, whole)
         if n > len(self._point) and self._grows:
             self._make_room(2 * n)
             return self._found(where, placed, body_rotation, body_translation, rotation, translation, margin, whole)

@@ -27,6 +27,9 @@ PLANE, BOX, SPHERE, CAPSULE, CYLINDER, MESH, REVOLVED, THREAD, CONE = 0, 1, 2, 3
 #: What ``point_corner`` is of points of a Revolved, and of vertices of a mesh that can be at edges of others.
 TURNED, VERTEX = -2, -3
 
+#: Number of nodes along x of a mesh whose distance was asked for before it had a grid.
+ASKED = -1
+
 #: A normal of a corner or an edge may point into its body by this cosine (6 degrees).
 LEAN = 0.1
 
@@ -257,7 +260,8 @@ def shape_distance(
 ) -> Distance:
     """Signed distance and outward unit normal of shape ``s`` of the table at a point of its own frame.
 
-    With ``grid_values`` of None, where no shape of the table has any, what reads them is not compiled: half of it.
+    With ``grid_values`` of None, where no shape of the table has any, what reads them is not compiled: half of it. A mesh without
+    a grid yet is infinitely far away, and its number of nodes along x becomes ASKED: whoever called makes it and asks again.
     """
     k = kind[s]
     if k == PLANE:
@@ -278,6 +282,9 @@ def shape_distance(
         return revolved_distance(x, y, z, size[s, 0], grid_values, grid_index[s, 0], grid_index[s, 1])
     if k == THREAD:
         return thread_distance(x, y, z, size[s, 0], size[s, 1], size[s, 2], grid_values, grid_index[s, 0])
+    if grid_index[s, 1] <= 0:
+        grid_index[s, 1] = ASKED
+        return inf, 0.0, 0.0, 0.0
     return grid_distance(
         x, y, z, grid_values, grid_index[s, 0], grid_index[s, 1], grid_index[s, 2], grid_index[s, 3],
         grid_place[s, 0], grid_place[s, 1], grid_place[s, 2], grid_place[s, 3],

@@ -46,6 +46,42 @@ class SdfGrid:
     spacing: float
 
 
+@dataclass(frozen=True, eq=False)
+class Lattice:
+    """Where the nodes of a grid are.
+
+    Attributes
+    ----------
+    shape : (int, int, int)
+        Number of nodes along x, y, z.
+    origin : ndarray, (3,), m
+        Position of node (0, 0, 0).
+    spacing : float, m
+        Edge length of a cell.
+    """
+
+    shape: tuple[int, int, int]
+    origin: FloatArray
+    spacing: float
+
+
+def lay_grid(points: FloatArray, *, resolution: int, padding: float, name: str = "") -> Lattice:
+    """Place the nodes of the grid that :func:`make_grid` makes of the same; parameters and errors are those of it."""
+    lower, upper = points.min(axis=0), points.max(axis=0)
+    spacing = float((upper - lower).max()) / resolution
+    border = border_cells(lower, upper, resolution, padding)
+    cells = np.ceil((upper - lower) / spacing - 1e-9) + 2.0 * border
+    if np.prod(cells + 1.0) > MAX_NODES:
+        raise ContactError(
+            f"Mesh {name}: a distance grid with resolution {resolution} and padding {padding:.6g} m would have "
+            f"{np.prod(cells + 1.0):.3g} nodes, at most {MAX_NODES} are allowed, since the grid reaches beyond the mesh by the "
+            "largest radius of a sphere, capsule or other point that may touch it; lower Mesh.resolution, take a box, a cylinder "
+            "or spheres for this small mesh, or leave out its contact with what is so large."
+        )
+    nx, ny, nz = (int(count) + 1 for count in cells)
+    return Lattice((nx, ny, nz), lower - spacing * border, spacing)
+
+
 def make_grid(points: FloatArray, triangles: IntArray, *, resolution: int, padding: float, name: str = "") -> SdfGrid:
     """Build the grid of a closed, outward oriented mesh (:class:`contact.shapes.Mesh` checks that).
 
@@ -72,24 +108,12 @@ def make_grid(points: FloatArray, triangles: IntArray, *, resolution: int, paddi
     ContactError
         When the grid would have more than ``MAX_NODES`` nodes.
     """
-    lower, upper = points.min(axis=0), points.max(axis=0)
-    spacing = float((upper - lower).max()) / resolution
-    border = border_cells(lower, upper, resolution, padding)
-    cells = np.ceil((upper - lower) / spacing - 1e-9) + 2.0 * border
-    if np.prod(cells + 1.0) > MAX_NODES:
-        raise ContactError(
-            f"Mesh {name}: a distance grid with resolution {resolution} and padding {padding:.6g} m would have "
-            f"{np.prod(cells + 1.0):.3g} nodes, at most {MAX_NODES} are allowed, since the grid reaches beyond the mesh by the "
-            "largest radius of a sphere, capsule or other point that may touch it; lower Mesh.resolution, take a box, a cylinder "
-            "or spheres for this small mesh, or leave out its contact with what is so large."
-        )
-    shape = cells.astype(np.int64) + 1
-    origin = lower - spacing * border
-    values = np.empty(tuple(shape), dtype=np.float64)
+    place = lay_grid(points, resolution=resolution, padding=padding, name=name)
+    values = np.empty(place.shape, dtype=np.float64)
     corners, normals = triangle_table(points, triangles)
     forest = plant([corners.mean(axis=1)], 3)
-    fill_grid(values, origin, spacing, Tree(0, forest.leaf, forest.boxes), corners, normals)
-    return SdfGrid(values=values, origin=origin, spacing=spacing)
+    fill_grid(values, place.origin, place.spacing, Tree(0, forest.leaf, forest.boxes), corners, normals)
+    return SdfGrid(values=values, origin=place.origin, spacing=place.spacing)
 
 
 def border_cells(lower: FloatArray, upper: FloatArray, resolution: int, padding: float) -> float:

@@ -6,6 +6,7 @@ the shapes of other bodies.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -18,7 +19,7 @@ from contact.frustum import RIM_POINTS as RIM_POINTS, Cone as Cone
 from contact.turned_shapes import Revolved as Revolved, Thread as Thread
 
 if TYPE_CHECKING:
-    from contact.sdf_grid import SdfGrid
+    from contact.sdf_grid import Lattice, SdfGrid
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -291,15 +292,25 @@ class Mesh:
         ContactError
             When the grid would be too large.
         """
-        from contact.sdf_grid import border_cells, make_grid
+        from contact.sdf_grid import make_grid
 
+        grids: dict[tuple[int, int, int], SdfGrid] = self.__dict__["_grids"]
+        nodes = self.lattice(largest_radius).shape  # says which grid: paddings of as many whole cells have one
+        if nodes not in grids:
+            padding = self._padding(largest_radius)
+            grids[nodes] = make_grid(self.points, self.triangles, resolution=self.resolution, padding=padding, name=self.name)
+        return grids[nodes]
+
+    def lattice(self, largest_radius: float = 0.0) -> Lattice:
+        """Where the nodes of :meth:`grid` are, which is known before it is built; parameters and errors are the same."""
+        from contact.sdf_grid import lay_grid
+
+        return lay_grid(self.points, resolution=self.resolution, padding=self._padding(largest_radius), name=self.name)
+
+    def _padding(self, largest_radius: float) -> float:
+        """How far the grid reaches beyond the mesh, m."""
         lower, upper = self.aabb
-        padding = GRID_PADDING * float((upper - lower).max()) + float(largest_radius)
-        border = border_cells(lower, upper, self.resolution, padding)
-        grids: dict[float, SdfGrid] = self.__dict__["_grids"]
-        if border not in grids:
-            grids[border] = make_grid(self.points, self.triangles, resolution=self.resolution, padding=padding, name=self.name)
-        return grids[border]
+        return GRID_PADDING * float((upper - lower).max()) + float(largest_radius)
 
 
 Shape = Plane | Box | Sphere | Capsule | Cylinder | Mesh | Revolved | Thread | Cone
@@ -396,17 +407,10 @@ def signed_distance(shape: Shape, points: npt.ArrayLike) -> tuple[FloatArray, Fl
     where.flags.writeable = True  # the kernel's one specialisation takes writable arrays
     table = ShapeTable([shape])
     distance, normal = np.empty(len(where)), np.empty((len(where), 3))
-    distances(
-        0,
-        where,
-        table.kind,
-        table.size,
-        table.grid_values,
-        table.grid_index,
-        table.grid_place,
-        distance,
-        normal,
-    )
+    arrays = table.kind, table.size, table.grid_values, table.grid_index, table.grid_place
+    distances(0, where, *arrays, distance, normal)
+    if table.make_asked():
+        distances(0, where, *arrays, distance, normal)
     return distance, normal
 
 
@@ -461,7 +465,8 @@ class ShapeTable:
     grid_values : ndarray, m
         Nodes of all grids, one after the other, and numbers of turned shapes.
     grid_index : ndarray, (s, 4)
-        First node and number of nodes along x, y, z; of a turned shape its first number and how many pairs there are.
+        First node and number of nodes along x, y, z; of a turned shape its first number and how many pairs there are. Along x
+        a mesh without a grid yet has 0 nodes, and ASKED once its distance was asked for, see :meth:`make_asked`.
     grid_place : ndarray, (s, 4), m
         Position of the first node and spacing.
     """
@@ -476,8 +481,11 @@ class ShapeTable:
         self.box_half: FloatArray = np.zeros((n, 3))
         self.grid_index: IntArray = np.zeros((n, 4), dtype=np.int64)
         self.grid_place: FloatArray = np.ones((n, 4))
-        starts: dict[int, int] = {}
-        values: list[FloatArray] = [np.empty(0)]
+        #: first node of each grid, by its mesh and its numbers of nodes
+        starts: dict[tuple[int, tuple[int, int, int]], int] = {}
+        #: meshes without a grid yet, each with the largest radius of points at it, by the number of the shape
+        self._waiting: dict[int, tuple[Mesh, float]] = {}
+        numbers: list[tuple[int, FloatArray]] = []
         length = 0
         for s, shape in enumerate(shapes):
             if isinstance(shape, Plane):
@@ -500,18 +508,34 @@ class ShapeTable:
                 own_size, own_values = shape.numbers
                 self.size[s, : len(own_size)] = own_size
                 self.grid_index[s, :2] = length, len(own_values) // 2
-                values.append(own_values)
+                numbers.append((length, own_values))
                 length += len(own_values)
             else:
-                grid = shape.grid(0.0 if largest_radius is None else largest_radius[s])
-                if id(grid) not in starts:  # the shape keeps its grids alive, so the id is unique
-                    starts[id(grid)] = length
-                    values.append(grid.values.ravel())
-                    length += grid.values.size
-                self.kind[s] = kernels.MESH
-                self.grid_index[s] = (starts[id(grid)], *grid.values.shape)
-                self.grid_place[s] = (*grid.origin, grid.spacing)
-        self.grid_values: FloatArray = np.concatenate(values)
+                radius = 0.0 if largest_radius is None else largest_radius[s]
+                place = shape.lattice(radius)
+                key = id(shape), place.shape
+                if key not in starts:
+                    starts[key] = length
+                    length += math.prod(place.shape)
+                self.kind[s], self.grid_index[s, 0] = kernels.MESH, starts[key]
+                self.grid_place[s] = (*place.origin, place.spacing)
+                self._waiting[s] = shape, radius
+        self.grid_values: FloatArray = np.zeros(length)  # room, which takes no memory before grids are written there
+        for start, own_values in numbers:
+            self.grid_values[start : start + len(own_values)] = own_values
+
+    def make_asked(self) -> bool:
+        """Make the grids of meshes that kernels asked for and did not find; return whether there were any: then ask again."""
+        from contact.detect_kernels import ASKED
+
+        asked = np.flatnonzero(self.grid_index[:, 1] == ASKED).tolist() if self._waiting else []
+        for s in asked:
+            shape, radius = self._waiting[s]
+            grid, start = shape.grid(radius), self.grid_index[s, 0]
+            self.grid_values[start : start + grid.values.size] = grid.values.ravel()
+            self.grid_index[s, 1:] = grid.values.shape
+            del self._waiting[s]
+        return bool(asked)
 
 
 def _directed_edges(triangles: IntArray) -> IntArray:

@@ -10,9 +10,11 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
+from contact import sdf_grid
 from contact.detect import Detector
 from contact.detect_kernels import search
 from contact.errors import ContactError
+from contact.sdf_grid import make_grid
 from contact.shape_points import first_points
 from contact.shapes import (
     Box,
@@ -333,6 +335,72 @@ def test_same_bits_twice_and_in_a_new_detector():
     third = other.detect(points, *other.world_poses(*poses), 0.02)
     for name in ("point", "shape", "gap", "frame", "position"):
         assert getattr(first, name).tobytes() == getattr(second, name).tobytes() == getattr(third, name).tobytes()
+
+
+@pytest.fixture
+def made(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Names of the meshes whose grids are made, in order."""
+    names: list[str] = []
+
+    def make(*arrays, name, **options):
+        names.append(name)
+        return make_grid(*arrays, name=name, **options)
+
+    monkeypatch.setattr(sdf_grid, "make_grid", make)
+    return names
+
+
+def three_meshes():
+    """Two cubes of one mesh, 2 m apart, and an octahedron 2 m further, each on a body of its own; body 0 has the points."""
+    cube, octahedron = Mesh(CUBE, CUBE_TRIANGLES, 15, name="cube"), Mesh(OCTAHEDRON, OCTANTS, 24, name="octahedron")
+    placed = [PlacedShape(shape, 1 + k, translation=(2.0 * k, 0.0, 0.0)) for k, shape in enumerate((cube, cube, octahedron))]
+    detector = Detector(placed, [0, 0], [0.0, 0.02], [0, 0], np.ones((4, 4), dtype=bool))
+    return detector, [cube, octahedron]
+
+
+def test_a_mesh_gets_its_grid_when_something_is_near_and_the_bits_are_those_of_one_made_before(made):
+    """A run of points around all of them is near none: each point asks on its own, within the box around a shape."""
+    poses = np.tile(np.eye(3), (4, 1, 1)), np.zeros((4, 3))
+    late, _ = three_meshes()
+    early, meshes = three_meshes()
+    for mesh in meshes:
+        mesh.grid(0.02)
+    del made[:]
+    low, far = (0.1, 0.0, -0.25), (4.0, 0.2, 0.16)
+    for points, wanted in (
+        ([(-1.0, 0.0, 0.0), (5.0, 0.0, 0.0)], []),
+        ([low, (5.0, 0.0, 0.0)], ["cube"]),
+        ([(2.1, 0.0, -0.25), low], ["cube"]),
+        ([low, far], ["cube", "octahedron"]),
+    ):
+        found = late.detect_on(points, *poses, 0.03)
+        assert made == wanted
+        same = early.detect_on(points, *poses, 0.03)
+        for name in ("point", "shape", "gap", "frame", "position", "feature"):
+            assert getattr(found, name).tobytes() == getattr(same, name).tobytes()
+    assert found.n == 1 and made == wanted
+
+
+def test_rims_of_cylinders_ask_for_the_grid_of_a_mesh(made):
+    """A can lies on a cube with its mantle, where no point of the cube or of its rims is near the other one."""
+    cube, can = Mesh(CUBE, CUBE_TRIANGLES, 15, name="cube"), Cylinder(0.05, 0.1)
+    rims, _ = can.features()
+    detector = Detector(
+        [PlacedShape(cube, 0), PlacedShape(can, 1)], [1] * len(rims), np.zeros(len(rims)), [0] * len(rims),
+        np.ones((2, 2), dtype=bool), shape_rim=[-1, 0],
+    )  # fmt: skip
+    turn = Rotation.from_rotvec([0.5 * np.pi, 0.0, 0.0]).as_matrix()
+    for height, wanted in ((1.0, []), (0.2 - 1e-3, ["cube"])):
+        place = np.array([0.1, 0.0, height])
+        found = detector.detect_on(rims @ turn.T + place, [np.eye(3), turn], [np.zeros(3), place], 1e-4)
+        assert made == wanted and (found.n > 0) == bool(wanted)
+    np.testing.assert_allclose(found.gap, -1e-3, atol=1e-9)
+
+
+def test_a_grid_that_would_be_too_large_is_refused_before_anything_is_near():
+    mesh = Mesh(CUBE, CUBE_TRIANGLES, name="cube")
+    with pytest.raises(ContactError, match=r"Mesh cube: a distance grid with resolution 48 .* nodes"):
+        Detector([PlacedShape(mesh, 1)], [0], [20.0], [0], np.ones((2, 2), dtype=bool))
 
 
 def test_shapes_without_values_of_their_own_need_no_code_for_those_and_give_the_same_bits():

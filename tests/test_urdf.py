@@ -11,8 +11,10 @@ import pytest
 from command_line import Call
 
 import femsim as fs
-from contact import Box, Cylinder, Mesh, Sphere
-from meshes import make_trimesh
+from contact import Box, Cylinder, Mesh, Sphere, sdf_grid
+from contact.sdf_grid import make_grid
+from femsim.model import robot_files
+from meshes import load_surface, make_trimesh
 from meshes.generate import box_triangles
 
 HERE = Path(__file__).resolve().parent
@@ -217,6 +219,32 @@ def test_equal_collision_meshes_are_one_shape_but_each_open_one_is_noted(tmp_pat
         file = tmp_path / "meshes" / "hook.stl"
         lines = file.read_text().splitlines()
         file.write_text("\n".join([lines[0], *lines[8:]]))  # without its first facet
+
+
+def test_a_mesh_file_is_read_once_and_has_no_grid_before_something_is_near(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Five links that draw and touch with one file, in two scales: reading it for each, and grids, took most of a start."""
+    read, made = [], []
+    monkeypatch.setattr(robot_files, "load_surface", lambda path: read.append(path) or load_surface(path))
+    monkeypatch.setattr(sdf_grid, "make_grid", lambda *a, **named: made.append(named["name"]) or make_grid(*a, **named))
+    written(tmp_path, CRANE)
+    inertia = '<inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1"/></inertial>'
+    links, joints = "", ""
+    for k in range(5):
+        mesh = f'<geometry><mesh filename="meshes/hook.stl" scale="1 1 {1 + k % 2}"/></geometry>'
+        links += f'<link name="l{k}">{inertia}<visual>{mesh}</visual><collision>{mesh}</collision></link>'
+        if k:
+            ends = f'<parent link="l{k - 1}"/><child link="l{k}"/><origin xyz="0.1 0 0"/>'
+            joints += f'<joint name="j{k}" type="continuous">{ends}</joint>'
+    path = tmp_path / "chain.urdf"
+    path.write_text(f'<robot name="chain">{links}{joints}</robot>')
+    scene = fs.Scene("chain", dt=1e-3)
+    scene.add_robot(path)
+    assert [file.name for file in read] == ["hook.stl"] and made == []
+    scene.add_rigid("ball", fs.Sphere(0.01), mass=0.1, position=(0.2, 0.0, 0.0301))
+    simulation = fs.Simulation(scene)
+    assert simulation.step(20).converged and made == ["hook"]
 
 
 def test_describe_shows_tree_limits_and_masses(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,7 @@ from femsim.base.files import is_file
 from femsim.model.robot_files import ElementReader, hull
 from foreign import Refused
 from foreign.binary_meshes import mujoco_msh
-from meshes import MeshError, TriMesh, load_surface, make_trimesh, merged
+from meshes import MeshError, TriMesh, make_trimesh, merged
 
 
 class MeshAssets:
@@ -85,7 +85,7 @@ class MeshAssets:
         try:
             if file.suffix.lower() == ".msh":
                 return self._surface(where, file.stem, str(file), *mujoco_msh(file))
-            return load_surface(file)
+            return self.reader.surface_of(file)
         except (MeshError, OSError) as error:
             raise self.reader.wrong(where, f"cannot be read: {error}") from error
         except Refused as error:

@@ -13,7 +13,7 @@ from scipy.spatial import ConvexHull, QhullError
 from contact import ContactError, Mesh
 from femsim.base.errors import InputError
 from femsim.model.robots import no_body_has
-from meshes import TriMesh
+from meshes import TriMesh, load_surface
 
 #: Largest number that is believed, of whatever unit.
 MOST = 1e9
@@ -42,6 +42,7 @@ class ElementReader:
         self.notes: list[str] = []
         #: Shapes of meshes by name and contents, and whether these are closed: equal ones are one shape, with one distance grid.
         self._solids: dict[tuple[str, bytes, bytes], tuple[Mesh, bool]] = {}
+        self._surfaces: dict[Path, TriMesh] = {}
 
     def wrong(self, where: str, what: str) -> InputError:
         """Make the error that something is wrong with an element."""
@@ -96,6 +97,12 @@ class ElementReader:
             self.note(f"the inertia of {where}, which no body has, is replaced by that of a ball, {trace / 3.0:.4g} kg m^2")
             return trace / 3.0 * np.eye(3)
         return inertia
+
+    def surface_of(self, file: Path) -> TriMesh:
+        """Surface of a mesh file, as :func:`meshes.load_surface` reads it, once for all that name it."""
+        if file not in self._surfaces:
+            self._surfaces[file] = load_surface(file)
+        return self._surfaces[file]
 
     def solid(self, where: str, surface: TriMesh) -> Mesh:
         """Shape of a closed surface; the convex hull of one that is not, with a note."""

@@ -23,7 +23,7 @@ from femsim.model.robot_files import MISSPELT, ElementReader
 from femsim.model.robots import JointKind, Robot, RobotJoint, RobotLink
 from femsim.model.solids import Piece
 from foreign.text import read_xml
-from meshes import MeshError, TriMesh, load_surface, make_trimesh
+from meshes import MeshError, TriMesh, make_trimesh
 
 #: Elements that are read past without a word, since they say nothing about mechanics, and those of other programs.
 _PASSED = {"material", "verbose", "safety_controller", "calibration"}
@@ -222,7 +222,7 @@ class _Reader(ElementReader):
             raise self.wrong(
                 where, f"has a mesh with scale {' '.join(map(str, scale.tolist()))}; allowed are numbers other than 0."
             )
-        surface = load_surface(self._find(where, filename, drawn))
+        surface = self.surface_of(self._find(where, filename, drawn))
         triangles = surface.triangles if scale.prod() > 0.0 else surface.triangles[:, ::-1]  # a mirror turns them inside out
         return make_trimesh(surface.points * scale, triangles, name=surface.name, source=surface.source)
 
