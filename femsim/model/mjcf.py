@@ -17,6 +17,7 @@ from femsim.model.mjcf_attach import Bases, attach
 from femsim.model.mjcf_elements import MjcfElements
 from femsim.model.mjcf_includes import include
 from femsim.model.mjcf_meshes import Moments
+from femsim.model.mjcf_replicate import replicate
 from femsim.model.mjcf_words import ATTRIBUTES, EQUALITIES, FLAGS
 from femsim.model.robot_files import MOST
 from femsim.model.robots import JointKind, Robot, RobotJoint, RobotLink
@@ -57,11 +58,11 @@ def read_mjcf(path: Path, root: Element, balance_inertia: bool, tree: str | None
 
     Read are a tree of bodies in <worldbody>, inertia (given, or that of the geoms, times what settotalmass asks for), joints
     hinge, slide, ball and free with range, ref, damping, frictionloss and armature, geoms box, sphere, capsule, cylinder,
-    ellipsoid (as a mesh of its volume, with its own inertia) and mesh (from files or numbers), frames, included files, attached
-    models, defaults with classes, angles in degrees or radians, all ways to write a turn, <equality><joint> as mimic; who has
-    contact with whom by contype, conaffinity, <contact><exclude> and <pair>. Noted and left out are actuators, sensors, tendons,
-    springs, other equalities, and what stands still in the world. Refused is what would make another robot: composites, several
-    trees without a choice, other geoms that count.
+    ellipsoid (as a mesh of its volume, with its own inertia) and mesh (from files or numbers), frames, <replicate>, included
+    files, attached models, defaults with classes, angles in degrees or radians, all ways to write a turn, <equality><joint> as
+    mimic; who has contact with whom by contype, conaffinity, <contact><exclude> and <pair>. Noted and left out are actuators,
+    sensors, tendons, springs, other equalities, and what stands still in the world. Refused is what would make another robot:
+    composites, several trees without a choice, other geoms that count.
 
     Raises
     ------
@@ -91,6 +92,7 @@ class _Reader(MjcfElements):
 
     def robot(self, tree: str | None) -> Robot:
         """Read all of it, or of one tree."""
+        replicate(self)
         self._note_surroundings()
         for child in self.root:
             if child.tag in _NOTED:

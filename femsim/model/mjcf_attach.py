@@ -81,6 +81,8 @@ class _Attaching:
         if main in self.bases:
             raise self._wrong(f"puts in the model {name!r} twice with the prefix {prefix!r}; give each another prefix.")
         kind, held = self._chosen(other, element.get("body"), main)
+        if element.get("body") is not None and any(one.tag == "replicate" for top in held for one in top.iter()):
+            raise self._wrong(f"names the body {element.get('body')!r}, which has a <replicate>; attach all of {name!r}.")
         self._own_classes(file, other, main, inner)
         named = None if element.get("body") is None else {one.get("name", "") for top in held for one in top.iter()}
         for section in other:

@@ -7,6 +7,7 @@ PLACED = {"pos", "quat", "axisangle", "xyaxes", "zaxis", "euler"}
 ATTRIBUTES = {
     "body": PLACED | {"name", "childclass", "mocap", "gravcomp", "user", "sleep", "fuse", "simple"},
     "frame": PLACED | {"name", "childclass"},
+    "replicate": {"count", "sep", "offset", "euler", "childclass"},
     "inertial": PLACED | {"mass", "diaginertia", "fullinertia"},
     "joint": set(
         "name class type group pos axis springdamper limited actuatorfrclimited solreflimit solimplimit solreffriction "
