@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
 import femsim as fs
-from contact import Mesh
+from contact import Box, Mesh, Sphere
 from meshes import make_trimesh, solid_mass_properties
 
 #: An L, 3 m wide and high and 1 m thick.
@@ -187,3 +189,63 @@ def test_an_ellipsoid_lies_on_its_flat_side(tmp_path: Path) -> None:
     assert run.markers["pebble"].position[-1][2] == pytest.approx(0.1, rel=3e-3)
     weight = 4.0 / 3.0 * math.pi * 0.006 * 1000.0 * 9.81
     assert run.sensors["force"].force[-1][2] == pytest.approx(weight, rel=1e-3)
+
+
+def pebble(assets: str = "") -> str:
+    """Asset of a lopsided body of 12 points and their hull."""
+    points = np.random.default_rng(3).normal(size=(12, 3)) * [0.1, 0.2, 0.4] + [0.3, -0.1, 0.2]
+    return f'<mesh name="p" vertex="{words(points)}" {assets}/>'
+
+
+@pytest.mark.parametrize("kind", ["sphere", "capsule", "cylinder", "box", "ellipsoid"])
+@pytest.mark.parametrize("around", [False, True])
+def test_geoms_fitted_to_a_mesh_are_those_of_mujoco(kind: str, around: bool, tmp_path: Path) -> None:
+    """Sizes, place, axes but for their signs, and what the body weighs: its mass is that of the geom, not that of the mesh."""
+    mujoco = pytest.importorskip("mujoco")
+    for asset in ("", 'inertia="shell"', 'inertia="exact"'):
+        geom = f'<geom type="{kind}" mesh="p" pos="1 2 3" euler="10 20 30" fitscale="0.9" size="5 5 5" density="300"/>'
+        text = one(pebble(asset), geom).replace("<asset>", f'<compiler fitaabb="{str(around).lower()}"/><asset>')
+        robot = same_body(tmp_path, text, 1e-6)
+        model = mujoco.MjModel.from_xml_path(str(tmp_path / "robot.xml"))
+        (piece,) = robot.links[0].shapes
+        np.testing.assert_allclose(piece.position, model.geom_pos[0], rtol=0.0, atol=1e-7)
+        theirs = Rotation.from_quat(model.geom_quat[0][[1, 2, 3, 0]])
+        turn = (theirs.inv() * Rotation.from_rotvec(piece.rotation)).as_matrix()
+        if kind != "ellipsoid":
+            shape, count = piece.shape, {"sphere": 1, "box": 3}.get(kind, 2)
+            sizes = shape.half_extents if isinstance(shape, Box) else (shape.radius, getattr(shape, "half_length", 0.0))[:count]  # type: ignore[union-attr]
+            np.testing.assert_allclose(sizes, model.geom_size[0][:count], rtol=1e-6)
+        np.testing.assert_allclose(np.abs(turn), np.eye(3), rtol=0.0, atol=1e-6)
+
+
+def test_a_geom_fitted_to_a_cube_keeps_its_axes_and_a_short_capsule_is_a_sphere(tmp_path: Path) -> None:
+    """Rounding in the inertia of a cube turned it anyhow; around a cube a capsule has no length."""
+    rng, corners = np.random.default_rng(0), np.array(list(itertools.product((-1.0, 1.0), repeat=3)))
+    for _ in range(8):
+        half, middle = rng.uniform(0.01, 1.0), rng.uniform(-1.0, 1.0, 3)
+        numbers = " ".join(map(repr, (half * corners + middle).ravel().tolist()))
+        asset = f'<mesh name="p" vertex="{numbers}"/>'
+        (piece,) = read(tmp_path, one(asset, '<geom type="box" mesh="p"/>')).links[0].shapes
+        assert isinstance(piece.shape, Box)
+        np.testing.assert_allclose(piece.shape.half_extents, half, rtol=1e-9)
+        turn = Rotation.from_rotvec(piece.rotation).as_matrix()
+        np.testing.assert_allclose(np.sort(np.abs(turn).ravel()), [0.0] * 6 + [1.0] * 3, rtol=0.0, atol=1e-9)
+    text = one(asset, '<geom type="capsule" mesh="p"/>').replace("<asset>", '<compiler fitaabb="true"/><asset>')
+    (piece,) = read(tmp_path, text).links[0].shapes
+    assert isinstance(piece.shape, Sphere) and piece.shape.radius == pytest.approx(half)
+    np.testing.assert_allclose(piece.position, middle, rtol=0.0, atol=1e-9)
+
+
+@pytest.mark.parametrize("geom, said", [
+    ('mesh="q"', "geom 1 of body 'a' has the mesh 'q', which no <asset> names; correct its name"),
+    ('mesh="p" fromto="0 0 0 1 1 1"', "has fromto, and is fitted to the mesh 'p'; leave one of them out"),
+    ('mesh="p" fitscale="-1"', "has the sizes"),
+    ('mesh="flat"', "is fitted to the mesh 'flat': it encloses nothing, or is inside out; give its sizes instead"),
+    ('mesh="hull"', "is fitted to the mesh 'hull': it encloses nothing, or is inside out; give its sizes instead"),
+    ('contype="0" conaffinity="0" mesh="hull" type="mesh"', "has a mesh that encloses nothing, or is inside out; give the body"),
+])  # fmt: skip
+def test_wrong_fits_are_a_sentence(geom: str, said: str, tmp_path: Path) -> None:
+    flat = '<mesh name="flat" vertex="0 0 0 1 0 0 0 1 0 1 1 0" face="0 1 2 1 3 2"/>'
+    hull = flat.replace('"flat"', '"hull" inertia="convex"')
+    with pytest.raises(fs.InputError, match=said):
+        read(tmp_path, one(pebble() + flat + hull, f"<geom {geom}/>" if "type=" in geom else f'<geom type="box" {geom}/>'))

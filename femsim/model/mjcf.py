@@ -58,11 +58,11 @@ def read_mjcf(path: Path, root: Element, balance_inertia: bool, tree: str | None
 
     Read are a tree of bodies in <worldbody>, inertia (given, or that of the geoms, times what settotalmass asks for), joints
     hinge, slide, ball and free with range, ref, damping, frictionloss and armature, geoms box, sphere, capsule, cylinder,
-    ellipsoid (as a mesh of its volume, with its own inertia) and mesh (from files or numbers), frames, <replicate>, included
-    files, attached models, defaults with classes, angles in degrees or radians, all ways to write a turn, <equality><joint> as
-    mimic; who has contact with whom by contype, conaffinity, <contact><exclude> and <pair>. Noted and left out are actuators,
-    sensors, tendons, springs, other equalities, and what stands still in the world. Refused is what would make another robot:
-    composites, several trees without a choice, other geoms that count.
+    ellipsoid (as a mesh of its volume, with its own inertia) and mesh (from files or numbers), also fitted to a mesh, frames,
+    <replicate>, included files, attached models, defaults with classes, angles in degrees or radians, all ways to write a turn,
+    <equality><joint> as mimic; who has contact with whom by contype, conaffinity, <contact><exclude> and <pair>. Noted and left
+    out are actuators, sensors, tendons, springs, other equalities, and what stands still in the world. Refused is what would make
+    another robot: composites, several trees without a choice, other geoms that count.
 
     Raises
     ------
@@ -426,8 +426,6 @@ class _Reader(MjcfElements):
             masks = self._mask(what, geom, "contype"), self._mask(what, geom, "conaffinity")
             has_contact = any(masks)
             kind = geom.get("type", "sphere")
-            if geom.get("mesh") and kind != "mesh":
-                raise self.wrong(what, f"is a {kind} fitted to a mesh; give its sizes instead of the mesh, or type='mesh'.")
             if kind not in _SHAPES:
                 if given and not has_contact:
                     self.note(f"{what} is left out, a {kind}")

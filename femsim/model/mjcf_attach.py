@@ -21,10 +21,10 @@ _NAMES = ("name", "class", "childclass", "mesh", "joint1", "joint2", "body1", "b
 _ENDS = ("joint1", "joint2", "body1", "body2", "geom1", "geom2")
 _WITH_CLASS = {"mesh", "pair", "joint"}
 #: Attributes of <compiler> that say only where files are, or nothing about a robot.
-_PLACES = {"meshdir", "assetdir", "texturedir", "strippath", "usethread", "discardvisual", "fusestatic", "convexhull", "fitaabb"}
+_PLACES = {"meshdir", "assetdir", "texturedir", "strippath", "usethread", "discardvisual", "fusestatic", "convexhull"}
 #: What <compiler> says where it says nothing.
 _USUAL = {"angle": "degree", "eulerseq": "xyz", "autolimits": "true", "inertiafromgeom": "auto", "balanceinertia": "false",
-          "coordinate": "local", "settotalmass": "-1"}  # fmt: skip
+          "fitaabb": "false", "coordinate": "local", "settotalmass": "-1"}  # fmt: skip
 
 #: Outer <default> elements of attached models, by the name of their class; they have nothing from those of the file.
 Bases = dict[str, list[Element]]

@@ -15,7 +15,7 @@ from scipy.spatial.transform import Rotation
 from contact import Box, Capsule, ContactError, Cylinder, Shape, Sphere
 from femsim.base.errors import InputError
 from femsim.model.mjcf_assets import MeshAssets
-from femsim.model.mjcf_meshes import KINDS, Moments, ellipsoid, mass_of_ellipsoid, mass_of_mesh
+from femsim.model.mjcf_meshes import KINDS, Moments, ellipsoid, fitted, mass_of_ellipsoid, mass_of_mesh
 from femsim.model.mjcf_words import ATTRIBUTES, DEFAULTS
 from femsim.model.robot_files import MISSPELT, MOST, ElementReader
 from femsim.model.solids import mass_properties
@@ -64,6 +64,7 @@ class MjcfElements(ElementReader):
         self.total = self.number("<compiler>", whole, "settotalmass", "-1")
         self.balance_inertia |= self.word("<compiler>", whole, "balanceinertia", "false", ("true", "false")) == "true"
         self.from_geoms = self.word("<compiler>", whole, "inertiafromgeom", "auto", ("true", "false", "auto"))
+        self.fits_around = self.word("<compiler>", whole, "fitaabb", "false", ("true", "false")) == "true"
         self.limited = self.word("<compiler>", whole, "autolimits", "true", ("true", "false")) == "true"
         self.defaults: dict[str, dict[str, dict[str, str]]] = {"main": {}}
         for element in root.findall("default"):
@@ -216,7 +217,9 @@ class MjcfElements(ElementReader):
         """Sizes of a geom that is no mesh, its place and turn."""
         place, turn = self.numbers(what, geom, "pos", 3, "0 0 0"), self.turn(what, geom)
         size = {"sphere": 1, "box": 3, "ellipsoid": 3}.get(kind, 2)
-        if geom.get("fromto") and kind != "sphere":
+        if name := geom.get("mesh"):
+            sizes, place, turn = self._fitted(what, geom, kind, name, place, turn)
+        elif geom.get("fromto") and kind != "sphere":
             ends = self.numbers(what, geom, "fromto", 6)
             way = ends[3:] - ends[:3]
             length = float(np.linalg.norm(way))
@@ -231,9 +234,26 @@ class MjcfElements(ElementReader):
             words = geom.get("size", "").split()
             geom.set("size", " ".join(words[:size]) if kind != "sphere" else " ".join(words[:1]))
             sizes = self.numbers(what, geom, "size", size)
+        if kind == "capsule" and geom.get("mesh") and sizes[1] < 1.0 / MOST:
+            sizes = sizes[:1]  # it is round
         if not ((sizes >= 1.0 / MOST) & (sizes <= MOST)).all():
             raise self.wrong(what, f"has the sizes {sizes.tolist()} m; allowed are numbers from {1.0 / MOST:g} to {MOST:g}.")
         return sizes, place, turn
+
+    def _fitted(
+        self, what: str, geom: Element, kind: str, name: str, place: np.ndarray, turn: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Sizes of a geom that is fitted to a mesh, its place and turn; the mesh would be where the geom is said to be."""
+        if geom.get("fromto"):
+            raise self.wrong(what, f"has fromto, and is fitted to the mesh {name!r}; leave one of them out.")
+        way = self.word(f"mesh {name!r}", self.meshes.asset(what, name), "inertia", self.mesh_inertia, KINDS)
+        own = Rotation.from_rotvec(turn)
+        try:
+            sizes, centre, axes = fitted(kind, self.meshes.surface(what, name), way, self.fits_around)
+        except ValueError as error:
+            raise self.wrong(what, f"is fitted to the mesh {name!r}: {error}; give its sizes instead.") from error
+        turned = np.asarray((own * Rotation.from_matrix(axes)).as_rotvec())
+        return self.number(what, geom, "fitscale", "1") * sizes, place + own.apply(centre), turned
 
 
 def _numbers(text: str) -> bool:
@@ -248,7 +268,7 @@ def _shape(kind: str, sizes: np.ndarray) -> Shape:
     """Shape of a kind, by half its extents, or radius and half its length, m."""
     if kind == "box":
         return Box(tuple(sizes))
-    if kind == "sphere":
+    if len(sizes) == 1:
         return Sphere(float(sizes[0]))
     if kind == "ellipsoid":
         return ellipsoid(sizes)

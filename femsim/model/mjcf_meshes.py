@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy.spatial import QhullError
 
-from contact import Mesh
+from contact import ContactError, Mesh
 from femsim.model.robot_files import hull
 from meshes import TriMesh, solid_mass_properties, sphere_triangles
 
 #: How a mesh has mass: as its convex hull, by signed volumes, by volumes that all count (default of the format), as a shell.
 KINDS = ("convex", "exact", "legacy", "shell")
+
+#: Products of inertia below this part of the largest entry are rounding: they would turn the axes of a cube.
+_ROUNDED = 1e-12
 
 Moments = tuple[float, np.ndarray, np.ndarray]
 
@@ -28,7 +32,10 @@ def mass_of_mesh(surface: TriMesh, kind: str) -> Moments:
     kind : str
         One of `KINDS`.
     """
-    mesh = hull(surface.points, surface.name) if kind == "convex" else surface
+    try:
+        mesh = hull(surface.points, surface.name) if kind == "convex" else surface
+    except (QhullError, ContactError):
+        return 0.0, np.zeros(3), np.zeros((3, 3))
     corners = np.asarray(mesh.points)[mesh.triangles]
     area = 0.5 * np.linalg.norm(np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]), axis=1)
     centre = area @ corners.mean(axis=1) / max(float(area.sum()), np.finfo(np.float64).tiny)
@@ -40,6 +47,48 @@ def mass_of_mesh(surface: TriMesh, kind: str) -> Moments:
         centre = centre + volumes @ arms.sum(axis=1) / (4.0 * volumes.sum())
         volumes = _volumes(corners - centre, kind)
     return float(volumes.sum()), centre, _inertia(corners - centre, volumes, 4)
+
+
+def fitted(kind: str, surface: TriMesh, way: str, around: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Sizes (n,), m, of a geom fitted to a mesh; its place (3,), m, and its axes, columns of (3, 3), in the frame of the mesh.
+
+    The axes are the principal ones, the longest last. A box has the mass and inertia of the mesh, where its density is 1, or is
+    around its points; others have their sizes from those of that box, by the rules of the format.
+
+    Parameters
+    ----------
+    kind : str
+        Sphere, capsule, cylinder, ellipsoid or box.
+    surface : TriMesh
+        Triangles of the mesh.
+    way : str
+        How it has mass, one of `KINDS`.
+    around : bool
+        Whether the box is around its points.
+
+    Raises
+    ------
+    ValueError
+        A mesh that encloses nothing.
+    """
+    mass, centre, inertia = mass_of_mesh(surface, way)
+    if not mass > 0.0:
+        raise ValueError("it encloses nothing, or is inside out")
+    inertia = np.where(np.abs(inertia) > _ROUNDED * np.abs(inertia).max(), inertia, 0.0)
+    moments, axes = (found[..., ::-1] for found in np.linalg.eigh(inertia))
+    axes = axes * [1.0, 1.0, np.linalg.det(axes)]
+    half = 0.5 * np.sqrt(np.maximum(6.0 * (moments.sum() - 2.0 * moments) / mass, 0.0))
+    if around:
+        own = (surface.points - centre) @ axes
+        low, high = own.min(axis=0), own.max(axis=0)
+        half, centre = 0.5 * (high - low), centre + axes @ (0.5 * (low + high))
+    across = float(half[:2].max() if around else half[:2].mean())
+    sizes = {
+        "sphere": [half.max() if around else half.mean()],
+        "capsule": [across, max(0.0, half[2] - (across if around else 0.5 * across))],
+        "cylinder": [across, half[2]],
+    }.get(kind, half)
+    return np.array(sizes), centre, axes
 
 
 def ellipsoid(half: np.ndarray) -> Mesh:
