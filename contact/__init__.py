@@ -33,8 +33,8 @@ Compiled loops of NAME are in ``NAME_kernels``; ``compiled`` says how they are c
 ``together`` how several threads run one, ``vector_kernels`` and ``distance_kernels`` are what all of them use. ``errors`` has the
 exceptions.
 
-Units are SI: v in m/s, lam in N (the papers' lambda with a force-level A), A in N s/m. The room knows nothing of bodies,
-scenes or files and imports nothing else of ours.
+Units are SI: v in m/s, lam in N (the papers' lambda with a force-level A), A in N s/m. The room knows nothing of bodies
+or scenes, and imports nothing else of ours but ``foreign``, by which ``fclib`` reads and writes.
 """
 
 from contact.deformable import DeformableContacts, DeformableDetector, Strand, Surface

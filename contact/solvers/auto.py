@@ -552,6 +552,6 @@ class Auto(Told):
         return law if worst <= _ASTRAY * law and law > VELOCITY_BOUND else worst
 
     def solve_local(self, problem: LocalProblem, warm_start: WarmStart | None = None) -> Solution:
-        """Solve a problem given as u = W lam + q by the exact solver, the only one of the two that takes any W."""
+        """Solve a problem given as u = W lam + q by the exact solver, the only one among these that takes any W."""
         solution = self._exact.solve_local(problem, warm_start)
         return replace(solution, details={**solution.details, "picked": "exact"})

@@ -1,4 +1,4 @@
-"""The run folder: frames for ParaView, steps.csv, sensors.csv, run.json; everything readable while the run goes on."""
+"""What a run writes step by step: the tables steps.csv and sensors.csv, and when frames and problems are due."""
 
 from __future__ import annotations
 

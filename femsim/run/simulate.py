@@ -105,8 +105,9 @@ def simulate(
         First and last step whose contact problems are written to ``problems/`` of the run folder, as FCLib files that
         :func:`~femsim.studies.problems.solve.solve_problem` reads. Default none.
     max_halvings : int
-        A step that cannot be solved (not finite, not converged, elements turned inside out) is taken as two halves, each of
-        which may be halved again, this often in all; see docs/method.md. 0 takes every step as it comes, at a fixed cost.
+        A step that cannot be solved (not finite, not converged, elements turned inside out, bodies sunk into each other, energy
+        made from nothing) is taken as two halves, each of which may be halved again, this often in all; see docs/method.md. 0
+        takes every step as it comes, at a fixed cost.
     threads : int
         Threads of BLAS and of the direct solver. On one machine, results are the same bits for the same number; run.json
         records it. Default 1, which is fastest for the scenes that come with femsim.

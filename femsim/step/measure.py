@@ -43,6 +43,8 @@ def measure(
 ) -> StepReport:
     """Report a step: residuals by the yardstick, energies, momentum, wrenches of drives and the balance of forces.
 
+    The 11 parameters are all that is known at the end of a step, since nothing is worked out twice.
+
     Parameters
     ----------
     scene : Scene

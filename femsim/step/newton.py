@@ -180,7 +180,7 @@ def linearise_ahead(
     settings : StepSettings
         Settings of the step.
     v_hat : ndarray, (n,)
-        The estimate: the representative velocity of the step before.
+        The estimate of the representative velocity of the step, see :mod:`femsim.step.predict`.
     v_prescribed, v_end : ndarray, (n,)
         Velocities of the rows that are prescribed, in the step and at its end.
     newton : Newton

@@ -63,8 +63,10 @@ class Budget:
 
     Attributes
     ----------
+    closed : ndarray, (k,)
+        Contacts that the step closed.
     group : ndarray, (k,)
-        Number of the group of each contact that the step closed.
+        Number of the group of each of them.
     closing : ndarray, (k,), J
         Work that forces did while gaps closed; that of contacts is counted from where gaps are.
     taken : ndarray, (groups,), J

@@ -29,7 +29,8 @@ class State:
     Attributes
     ----------
     q : ndarray, (nq,)
-        Coordinates body after body: node positions (m); position (m) and quaternion of rigid bodies; joint positions (m).
+        Coordinates body after body: node positions (m); position (m) and quaternion of rigid bodies; joint positions (m or
+        rad).
     v : ndarray, (nv,)
         Velocities body after body: node velocities (m/s); velocity (m/s) and world angular velocity (rad/s); joint speeds.
     t : float, s

@@ -11,9 +11,10 @@
 `problems`
     Contact problems from files and scenes: solved, and solvers compared on them.
 `reproduction`
-    The tables and figures of papers/001, ours beside the paper's.
+    The tables and figures of papers, ours beside theirs.
 `selftest`
     Stress scenes, and whether each holds what it must.
 
-Comparison stands alone; calibration uses comparison and the engine of sweeps; the others do not use each other.
+Calibration uses comparison and the engine of sweeps, material_fit an estimate of calibration, and reproduction uses problems; the
+others stand alone.
 """
