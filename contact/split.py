@@ -22,11 +22,14 @@ from contact.solvers.local_kernels import EXACT_RULE, Rule, sweep_contacts
 
 #: Groups of at most so many contacts are tried by sweeps alone before anything is made for them.
 _SMALL = 50
-#: Those of at least so many have this number of sweeps and Newton steps before it is asked whether forces are unique: where W has
-#: less than this part of its rows as its rank, CANAL looks for an answer with the next residual, in so many iterations, and one
-#: with the last will do. For 96 to 152 contacts of boxes that lean on one another it takes 15 to 40 ms, the proximal points 0.1
-#: to 1.4 s; for 48 to 120 of piles of dishes 5 to 30 ms, the points 0.1 to 0.7 s, which leave 1e-6 to 1e-5 of two in three.
-_MANY, _TRIED, _SINGULAR, _SHARP, _ITERATIONS, _FINE = 16, 30, 0.7, 2e-9, 60, 1e-8
+#: Groups of at least so many contacts have this number of sweeps and Newton steps before CANAL is asked. For 96 to 152 contacts
+#: of boxes that lean on one another it takes 15 to 40 ms, the proximal points 0.1 to 1.4 s; for 48 to 120 of piles of dishes 5 to
+#: 30 ms, the points 0.1 to 0.7 s, which leave 1e-6 to 1e-5 of two in three.
+_MANY, _TRIED = 16, 30
+#: CANAL is asked where forces are not unique: where the rank of W is at most this part of its rows.
+_SINGULAR = 0.7
+#: Residual that CANAL aims at, its most iterations, and the residual with which its answer will do.
+_SHARP, _ITERATIONS, _FINE = 2e-9, 60, 1e-8
 #: Of so many contacts CANAL is asked first, where a sparse root of W is known: a sweep over them takes as long as its answer.
 _SWEPT = 150
 #: What :class:`~contact.solvers.dense.DenseSolver` begins with.

@@ -45,16 +45,16 @@ _LEARNING, _PACE_LEAST, _PACE_MOST, _FAILURE = 0.3, 0.2, 100.0, 10.0
 #: CANAL is picked where contacts have more rows than they push, so that W is singular; beside bodies that deform for at most so
 #: many rows of A. It is left after so many outer iterations; piles that it suits take 10 to 35, walls of 600 bricks up to 100.
 _CANAL_ROWS, _CANAL_ITERATIONS = 200, 160
-#: Sweeps of the exact solver that comes last there, and the most contacts for which it is asked: more hardly help where forces
-#: are not unique (of 15 hard problems of boxes that a robot pushes 12 are solved with so many, 14 with 20 000, in three times the
-#: time), and halves of a step take less (with 280 contacts of pushed bricks it takes 2 to 7 s, the others 1).
-_LAST_SWEEPS, _LAST_CONTACTS = 1000, 120
 #: ... except for so few rows and contacts that the exact solver with dense factors and Newton's method alone is tried before,
 #: with so many refinements (measured at 1e-8: a box that slides on four contacts takes it 140 us, CANAL 310). It is asked for
 #: so much more than the tolerance: where forces are not unique, what each step leaves would add up in them.
 _FEW_ROWS, _FEW_CONTACTS, _FEW_ITERATIONS, _FEW_SHARPER = 48, 12, 3, 1e-2
 #: ... and where the bodies' first entries of A, their masses, are within this factor: a heavy body on a light one is CANAL's.
 _FEW_SPREAD = 100.0
+#: Sweeps of the exact solver that comes last where CANAL was picked, and the most contacts for which it is asked: more hardly
+#: help where forces are not unique (of 15 hard problems of boxes that a robot pushes 12 are solved with so many, 14 with 20 000,
+#: in three times the time), and halves of a step take less (with 280 contacts of pushed bricks it takes 2 to 7 s, the others 1).
+_LAST_SWEEPS, _LAST_CONTACTS = 1000, 120
 #: Problems for which a pick rests after it failed: so many the first time, twice as many after each failure, up to the most.
 _REST_LEAST, _REST_MOST = 8, 64
 #: COND is picked above so many rows: of fewer the exact solver takes less (measured: a mat of 18 nodes 0.74 ms to 0.84, one of 32
@@ -93,12 +93,8 @@ _ASTRAY = 1e-4
 _VAIN = ("fresh", "last")
 #: Factor on the exact solver's own part where A is factorized without MKL.
 _SUPERLU = 15.0
-
-
 #: All that a pick may be, in the order in which a rest names them by number.
 _PICKS = ("", "banded", "canal", "few", "cond", "cond-newton", "exact", "fresh", "last")
-
-
 #: The one pick that never rests: its failure costs 1 to 2 ms, what goes on after it 2 to 15 (measured on a rope of 40 links that
 #: falls in a heap, where it fails at one problem in fifteen).
 _TIRELESS = "banded"
@@ -111,8 +107,6 @@ _ORDERS = {
     "banded": ("banded", "cond-newton", "exact", "cond"), "cond-newton": ("cond-newton", "cond", "exact"),
     "cond": ("cond", "exact"), "exact": ("exact", "cond"),
 }  # fmt: skip
-
-
 #: Where :class:`Auto` has the solver of a pick, and why it is picked, where that is not for its estimated cost.
 _PLACES = {
     "banded": "_banded", "canal": "_canal", "cond": "_cond", "cond-newton": "_cond_newton", "exact": "_exact", "few": "_few",

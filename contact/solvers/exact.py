@@ -34,10 +34,10 @@ _SHARPER = 0.1
 _SHARPEST = 16.0 * sys.float_info.epsilon
 #: Iterations with factors that serve and no new contacts that did not halve the best residual, after which it stops.
 _STALLED, _BETTER = 12, 0.5
-#: ... and says so; whether rounding is why is not known, as contact problems that were not solved stall as well.
-_STALLS = "Stopped after {} iterations, the last of which came no nearer: try another solver or a larger tolerance"
 #: ... of which one whose contact problem took all of its sweeps counts for so many: it creeps and is as dear as hundreds.
 _CREEPS = 4
+#: What it says when it stopped so; whether rounding is why is not known, as contact problems that were not solved stall as well.
+_STALLS = "Stopped after {} iterations, the last of which came no nearer: try another solver or a larger tolerance"
 #: A contact stands still along its normal below this part of the largest contact velocity: the sign there is rounding's.
 _STANDING = 1e-10
 #: Rows that open contacts act on are kept in the patch as well while it stays below this size, those that close soonest first.

@@ -33,11 +33,11 @@ _ROUNDINGS, _MOST_ROUNDING = 32.0 * np.finfo(np.float64).eps, 1e-6
 LAGS_FROM = 1000
 #: Rows from which on several bodies of nodes count as a pile, whose contacts take most of a step.
 PILES_FROM = 1000
-
-
-_NO_FORCES = np.zeros((0, 3))
 #: Least part of the largest forces of a scene that the forces of one body are taken for: solvers leave 1e-8 of the former.
 _OWN = 1e-3
+_NO_FORCES = np.zeros((0, 3))
+
+# every step hands over the same kinds of arrays
 _sizes, _own_sizes = Fixed(kernels.sizes), Fixed(kernels.own_sizes)
 _largest_share, _worst_body = Fixed(kernels.largest_share), Fixed(kernels.worst_body)
 
@@ -96,11 +96,6 @@ class System:
         self._buffers: list[np.ndarray | None] = [None] * len(self.bodies)
         self._coupled_rows, self._coupled_entries, self._between = layout.coupled_rows, layout.coupled_entries, layout.between
         self.n_q, self.n = sum(body.n_q for body in self.bodies), sum(body.n_v for body in self.bodies)
-        #: first and last row, half-open, of the vectors of each body
-        last = [
-            min(v.start + 6, v.stop) if body.kind == "generalized" else v.stop
-            for body, v in zip(self.bodies, self.v_slices, strict=True)
-        ]
         #: bodies of points
         self._of_points = [k for k, body in enumerate(self.bodies) if body.kind == "nodes" and body.n_q == body.n_v]
         #: whether any body has tangents that may lag
@@ -112,6 +107,11 @@ class System:
         )
         #: whether couplings, or bodies themselves, hold bodies to others or to the world
         self.is_held = bool(self.couplings) or any(body.is_held for body in self.bodies)
+        last = [
+            min(v.start + 6, v.stop) if body.kind == "generalized" else v.stop
+            for body, v in zip(self.bodies, self.v_slices, strict=True)
+        ]
+        #: first and last row, half-open, of the vectors of each body
         self._vectors = np.array([v.start for v in self.v_slices], dtype=np.int64), np.array(last, dtype=np.int64)
         self._mobility = Mobility(self.bodies, self.q_slices, self.v_slices)
         self.coupled = frozenset(
