@@ -70,7 +70,7 @@ class HealthWatch:
         self._crept: dict[tuple[int, int], float] = {}
         #: means of effort and speed of joints that follow a motion exactly, by name, and these joints with bounds of their own
         self._means: dict[str, tuple[float, float]] = {}
-        self._led = [
+        self._driven = [
             (body, rows.start, joint)
             for body, rows in ((robot(one), rows) for one, rows in zip(system.bodies, system.v_slices, strict=True))
             for joint in (body.led_joints() if body is not None else ())
@@ -337,7 +337,7 @@ class HealthWatch:
     def _motors(self, report: StepReport, when: When) -> None:
         """Compare joints that follow a motion exactly, whatever that takes, with what their motors can do."""
         part = min(1.0, sum(length for length, _ in report.parts) / _MOTOR_TIME)
-        for body, first, joint in self._led:
+        for body, first, joint in self._driven:
             label = f"{body.name}.{joint.name}"
             now = float(report.acted[body.name]["effort"][joint.row]), float(self._stepper.state.v[first + joint.row])
             means = [old + part * (abs(new) - old) for old, new in zip(self._means.get(label, (0.0, 0.0)), now, strict=True)]

@@ -282,9 +282,9 @@ def solve_step(
         search.go_on()
     last, solution = search.last, search.answer()
     system.lead(solution.v)
-    goes_on = needed and _steady(system, guess, solution.v)
+    ahead_next = needed and _steady(system, guess, solution.v)
     return Solved(
-        last.problem, solution, tuple(search.residuals), last.rows, following.followed, goes_on, search.solves > 1 + loose
+        last.problem, solution, tuple(search.residuals), last.rows, following.followed, ahead_next, search.solves > 1 + loose
     )
 
 
@@ -336,7 +336,7 @@ class _Search:
         new = self._attempt(there, warm, place)
         if lagged and not new.solution.converged:
             lagged = False
-            _lacking(system, settings, newton, place, np.zeros(system.n))
+            _nonlinear_residual(system, settings, newton, place, np.zeros(system.n))
             system.linearise(settings, place)
             new = self._attempt(there, warm, place)
         self._lagged = lagged
@@ -350,9 +350,9 @@ class _Search:
         if self._aim < math.inf:
             self._aim = self._aim if residual <= self._aim else 0.0
             return
-        lacks = _lacks(self._system, last)
-        if last.solution.converged and lacks > tolerance:
-            self._aim = residual * tolerance / lacks
+        left = _residual_of_solver(self._system, last)
+        if last.solution.converged and left > tolerance:
+            self._aim = residual * tolerance / left
 
     def answer(self) -> Solution:
         """Return the last answer, with the iterations of all; not converged where the equations do not hold."""
@@ -362,7 +362,9 @@ class _Search:
 
     def _attempt(self, rows: ContactRows, warm: WarmStart, place: np.ndarray | None, enough: float = 0.0) -> _Iterate:
         demand = _Demand(enough, self._aim or math.inf)
-        return _attempt(self._system, self._settings, self._solver, self._newton, rows, warm, self._following.now, place, demand)
+        return _solve_linearised(
+            self._system, self._settings, self._solver, self._newton, rows, warm, self._following.now, place, demand
+        )
 
     def _note(self, place: np.ndarray, last: _Iterate) -> None:
         """Count a linearisation, and remember where it was and what it led to."""
@@ -412,7 +414,7 @@ class _Demand(NamedTuple):
     aim: float
 
 
-def _lacks(system: System, last: _Iterate) -> float:
+def _residual_of_solver(system: System, last: _Iterate) -> float:
     """Nonlinear residual that an answer makes by what it lacks of the equations of its own problem."""
     problem, found = last.problem, last.solution
     lacking = problem.times(found.v) - problem.b - problem.pushed(found.lam)
@@ -466,7 +468,7 @@ def _steady(system: System, before: np.ndarray, v_hat: np.ndarray) -> bool:
     return metrics.norm(root * change) <= _STEADY * metrics.norm(root * v_hat)
 
 
-def _attempt(
+def _solve_linearised(
     system: System,
     settings: StepSettings,
     solver: Solver,
@@ -489,7 +491,7 @@ def _attempt(
         if place is None:
             raise
     if place is not None and not (solution is not None and solution.converged):
-        _lacking(system, settings, newton, place, np.zeros(system.n))
+        _nonlinear_residual(system, settings, newton, place, np.zeros(system.n))
         if system.linearise(settings, place, positive=True) or solution is None:
             problem, solution = rows.problem(system, settings.dt, *demand), None
     solution = _but_for_repeated(solver.solve(problem, warm) if solution is None else solution, newton)
@@ -498,12 +500,12 @@ def _attempt(
     system.accept(solution.v, solution.row_forces)
     led = rows if follow is None or not math.isfinite(fastest) else follow(solution.v)
     push = problem.pushed(solution.lam) if led is rows else times_transposed(led.J, solution.lam.ravel())
-    residual = _lacking(system, settings, newton, solution.v, push)
+    residual = _nonlinear_residual(system, settings, newton, solution.v, push)
     creep = _creep(rows, led, solution)
     return _Iterate(problem, rows, led, solution, push, residual, system.rounding, system.worst_share, creep)
 
 
-def _lacking(system: System, settings: StepSettings, newton: Newton, v: np.ndarray, push: np.ndarray) -> float:
+def _nonlinear_residual(system: System, settings: StepSettings, newton: Newton, v: np.ndarray, push: np.ndarray) -> float:
     """Nonlinear residual at a velocity and contact forces, (n,) each; above the tolerance also where a joint stays open.
 
     Joints count as closed where they would open at no more than ``still``.
@@ -581,9 +583,9 @@ def _next_place(
         share = np.linalg.lstsq((gap[:-1] - gap[-1]).T, -gap[-1], rcond=1e-8)[0]
         shares = np.append(share, 1.0 - share.sum())
         place, push = shares @ v, shares @ np.array([one.push for one in led_to])
-        if _lacking(system, settings, newton, place, push) < last.residual:
+        if _nonlinear_residual(system, settings, newton, place, push) < last.residual:
             return np.asarray(place)
-        _lacking(system, settings, newton, last.solution.v, last.push)
+        _nonlinear_residual(system, settings, newton, last.solution.v, last.push)
     return last.solution.v
 
 

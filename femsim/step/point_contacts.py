@@ -321,14 +321,14 @@ class PointFamily:
         points = self._place_points(there, placed)
         now = self._find(points, placed, rows.found.margin, whole=True)
         every = None if middle else (now.point.copy(), now.shape.copy(), now.gap.copy())
-        return self._led(rows, points, placed, given, now, self._found_again(rows.key, now), every)
+        return self._moved(rows, points, placed, given, now, self._found_again(rows.key, now), every)
 
     def on_same_features(self, rows: FamilyRows, there: State, placed: Placed, given: Given) -> FamilyRows:
         """Rows whose frames turn with the part of the shape and whose places move with the point, none of them found again."""
         c: PointContacts = rows.found.contacts
-        return self._led(rows, self._place_points(there, placed), placed, given, c, np.full(len(rows.keep), -1), None)
+        return self._moved(rows, self._place_points(there, placed), placed, given, c, np.full(len(rows.keep), -1), None)
 
-    def _led(
+    def _moved(
         self,
         rows: FamilyRows,
         points: np.ndarray,

@@ -136,10 +136,10 @@ class System:
         starts, stops = (np.array([getattr(v, end) for v in self.v_slices], dtype=np.int64) for end in ("start", "stop"))
         self._owned = Owned(starts, stops, np.zeros(len(self.bodies)))
         self._own_scales, self.worst_share = np.ones(len(self.bodies)), 0.0
-        #: of bodies of links that are driven: b of their last linearisation, what they lacked at the last residual, both without
-        #: couplings, and by how much the forces of drives at the answer are beyond that linearisation
-        self._led: list[int] = []
-        self._led_b, self._led_lacks, self._beyond = np.zeros(nv), np.zeros(nv), np.zeros(nv)
+        #: driven bodies with generalized coordinates, by number; of their rows b of the last linearisation, what they lacked at
+        #: the last residual, both without couplings, and by how much the forces of drives at the answer are beyond it
+        self._driven: list[int] = []
+        self._driven_b, self._driven_lacks, self._beyond = np.zeros(nv), np.zeros(nv), np.zeros(nv)
         self._dt, self.conserving = 1.0, False
         self.b_prescribed: np.ndarray | None = None
         self.rounding = self.opening = 0.0
@@ -216,7 +216,7 @@ class System:
         self._rows = np.flatnonzero(prescribed)
         self._ends = np.zeros(len(self._rows))
         self._diagonal = np.flatnonzero(~off_diagonal & touched)
-        self._led = [
+        self._driven = [
             k
             for k, (body, v) in enumerate(zip(self.bodies, self.v_slices, strict=True))
             if body.kind == "generalized" and prescribed[v].any()
@@ -253,8 +253,8 @@ class System:
         for k, (body, start, v) in enumerate(zip(self.bodies, self._starts, self.v_slices, strict=True)):
             body.assemble(start.q, start.v, start.t, settings, self._block(k), self.b[v], self.external[v])
             self._restore_block(k)
-        for k in self._led:
-            self._led_b[self.v_slices[k]] = self.b[self.v_slices[k]]
+        for k in self._driven:
+            self._driven_b[self.v_slices[k]] = self.b[self.v_slices[k]]
         for coupled, b in self._add_couplings(settings):
             self.b[coupled] += b
         if self.pushed is not None:
@@ -312,8 +312,8 @@ class System:
             elastic += (own := body.elastic_energy(q))
             owned.floors[k] = 1e-3 * math.sqrt(2.0 * max(own, 0.0) / implicit)
             body.residual(q, start, settings, v_hat[v], external[v], out[v], self._inertia[v])
-        for k in self._led:
-            self._led_lacks[self.v_slices[k]] = out[self.v_slices[k]]
+        for k in self._driven:
+            self._driven_lacks[self.v_slices[k]] = out[self.v_slices[k]]
         for coupling, coupled in zip(self.couplings, self._coupled_rows, strict=True):
             out[coupled] -= coupling.exerted()
         if self.pushed is not None:
@@ -374,8 +374,8 @@ class System:
             self._fill_tangents(settings, positive=True)
         scatter(self.A.indptr, self.A.indices, self.A.data, v_hat, self.b)
         self.b -= self._residual
-        for k in self._led:
-            self._led_b[self.v_slices[k]] = self._led_force(k, v_hat) - self._led_lacks[self.v_slices[k]]
+        for k in self._driven:
+            self._driven_b[self.v_slices[k]] = self._driven_force(k, v_hat) - self._driven_lacks[self.v_slices[k]]
         self._prescribe(v_hat)
         return other
 
@@ -463,28 +463,28 @@ class System:
         rows = np.concatenate([np.arange(v.start, v.stop, 3) for v, _ in found])
         return Turns(rows, np.concatenate([turn for _, turn in found]))
 
-    def _led_force(self, k: int, v_hat: np.ndarray) -> np.ndarray:
-        """Return A v of the own block of a body of links, which is dense, (n_v,), N and N m."""
+    def _driven_force(self, k: int, v_hat: np.ndarray) -> np.ndarray:
+        """Return A v of the own block of such a body, which is dense, (n_v,), N and N m."""
         own = v_hat[self.v_slices[k]]
         return np.asarray(self._block(k).reshape(len(own), -1) @ own)
 
     def lead(self, v_hat: np.ndarray) -> None:
-        """Let drives of bodies of links exert what these ask for at v_hat, (n,), where :meth:`residual` was asked last.
+        """Let drives of generalized coordinates exert what these ask for at v_hat, (n,), where :meth:`residual` was asked last.
 
         No residual says what the linearisation lacks on prescribed rows: where motions lead all of a body, its first one, which
         is off by order dt where it turns about no principal axis, would be all that there is.
         """
-        for k in self._led:
+        for k in self._driven:
             v = self.v_slices[k]
-            beyond = self._led_lacks[v] - (self._led_force(k, v_hat) - self._led_b[v])
+            beyond = self._driven_lacks[v] - (self._driven_force(k, v_hat) - self._driven_b[v])
             self._beyond[v] = np.where(self.prescribed[v], beyond, 0.0)
             self.external[v] = self._external_there[v]
 
     def reaction(self, v_hat: np.ndarray, contact_force: np.ndarray) -> np.ndarray:
         """Generalized force (n,) that the drives exert on prescribed rows, N or N m; zero elsewhere.
 
-        It is that of the last linearisation, so that bodies of nodes balance to the tolerance of the solver, and of bodies of
-        links that at the answer, see :meth:`lead`.
+        It is that of the last linearisation, so that bodies of nodes balance to the tolerance of the solver, and where
+        coordinates are generalized that at the answer, see :meth:`lead`.
 
         Parameters
         ----------
