@@ -82,14 +82,14 @@ def _coupled(alone: Layout, couplings: Sequence[Coupling]) -> Layout:
     return alone._replace(
         rows=keys % n,
         starts=np.concatenate([[0], np.cumsum(np.bincount(keys // n, minlength=n))]),
-        entries=[_in_one(place[entries]) for entries in alone.entries],
+        entries=[in_one(place[entries]) for entries in alone.entries],
         coupled_entries=[np.searchsorted(keys, block) for block in blocks],
         between=np.flatnonzero(free),
     )
 
 
-def _in_one(where: np.ndarray) -> slice | np.ndarray:
-    """Ascending places as a slice where they follow each other."""
+def in_one(where: np.ndarray) -> slice | np.ndarray:
+    """Ascending places as a slice where they follow each other: arrays take it in a fraction of the time of a list of them."""
     if not len(where):
         return slice(0, 0)
     return slice(int(where[0]), int(where[-1]) + 1) if where[-1] - where[0] == len(where) - 1 else where

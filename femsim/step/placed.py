@@ -9,6 +9,7 @@ import numpy as np
 
 from contact.compiled import Fixed
 from femsim.model.parts import Part
+from femsim.step.layout import in_one
 from femsim.step.point_rows_kernels import RigidParts, settle, spread_wrenches
 from femsim.step.rows_kernels import Sums
 from femsim.step.state import State
@@ -86,7 +87,7 @@ class Places:
         #: of each body with rigid parts these, their links, and the entries of their screws
         self._links = [
             (
-                index, _run(own), tuple(named),
+                index, in_one(np.array(own)), tuple(named),
                 np.concatenate([np.arange(self.joint_start[k], self.joint_start[k + 1]) for k in own]).astype(np.int64),
             )
             for index, (own, named) in links.items()
@@ -132,9 +133,3 @@ class Places:
             there.reference, *sums, self._room, spin, out,
         )  # fmt: skip
         return out, spin, self._room.copy()
-
-
-def _run(numbers: list[int]) -> slice | np.ndarray:
-    """Numbers as a slice where they follow one another: arrays take it in a fraction of the time of a list."""
-    first, count = numbers[0], len(numbers)
-    return slice(first, first + count) if numbers == list(range(first, first + count)) else np.array(numbers)

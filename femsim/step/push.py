@@ -13,7 +13,6 @@ from femsim.base.rotations import cross
 from femsim.model.bodies.body import Body
 from femsim.model.bodies.outputs import points_of
 from femsim.step.rows_kernels import Sums
-from femsim.step.state import State
 from femsim.step.stepper import Stepper
 from meshes import boundary_triangles
 
@@ -67,7 +66,7 @@ class Push:
             rotation, centre = stepper.link_pose(part)
             place = np.zeros(3) if point is None else (point - centre) @ rotation
             return cls(part, force, place, nothing.astype(np.int64), nothing)
-        points = _points(stepper, part, stepper.state)
+        points = _points(stepper, part)
         if point is None:
             q = stepper.state.q[stepper.system.q_slices[stepper.scene.parts[part].body]]
             inertia = body.inertia(q, q)
@@ -79,14 +78,14 @@ class Push:
     def point(self, stepper: Stepper) -> np.ndarray:
         """Where it acts now, (3,), m."""
         if len(self.nodes):
-            return np.asarray(self.weights @ _points(stepper, self.part, stepper.state)[self.nodes])
+            return np.asarray(self.weights @ _points(stepper, self.part)[self.nodes])
         rotation, centre = stepper.link_pose(self.part)
         return np.asarray(centre + rotation @ self.place)
 
     def add(self, stepper: Stepper, out: np.ndarray) -> None:
         """Add it to forces on the rows of all bodies, (n,), N and N m."""
         if len(self.nodes):
-            points = _points(stepper, self.part, stepper.state)
+            points = _points(stepper, self.part)
             rows = out[stepper.system.v_slices[stepper.scene.parts[self.part].body]].reshape(len(points), -1)
             rows[self.nodes, :3] += self.weights[:, None] * self.force
             return
@@ -200,10 +199,10 @@ def _shares(points: np.ndarray, few: np.ndarray, weights: np.ndarray) -> tuple[n
     return few, weights
 
 
-def _points(stepper: Stepper, part: int, state: State) -> np.ndarray:
-    """Nodes or centres of links of a body that deforms, (n, 3), m."""
+def _points(stepper: Stepper, part: int) -> np.ndarray:
+    """Where the nodes or the centres of the links of a body that deforms are now, (n, 3), m."""
     index = stepper.scene.parts[part].body
-    points = points_of(stepper.system.bodies[index].kind, state.q[stepper.system.q_slices[index]])
+    points = points_of(stepper.system.bodies[index].kind, stepper.state.q[stepper.system.q_slices[index]])
     if points is None:
         raise InputError(f"push of {stepper.scene.part_names[part]!r}: its body is neither rigid nor made of points.")
     return points
