@@ -106,8 +106,7 @@ class JointedMobility:
 
     def impulses(self, v: np.ndarray) -> np.ndarray:
         """Impulses of the joints, (p,), that take from v, (n,), what they do not allow."""
-        G, velocity = self._G, np.empty(self._G.shape[0])
-        gather(G.indptr, G.indices, G.data, v, velocity)
+        velocity = self._velocity(v)
         out = np.zeros(len(velocity))
         for one in self._sets:
             out[one.rows] = -one.solve(velocity[one.rows])
@@ -128,9 +127,13 @@ class JointedMobility:
 
     def power(self, impulses: np.ndarray, v: np.ndarray) -> float:
         """Work, J, of impulses of the joints, (p,), with a velocity, (n,)."""
-        G, velocity = self._G, np.empty(self._G.shape[0])
-        gather(G.indptr, G.indices, G.data, v, velocity)
-        return float(impulses @ velocity)
+        return float(impulses @ self._velocity(v))
+
+    def _velocity(self, v: np.ndarray) -> np.ndarray:
+        """Velocity of each row of the joints, (p,), at a velocity of the bodies, (n,)."""
+        G, out = self._G, np.empty(self._G.shape[0])
+        gather(G.indptr, G.indices, G.data, v, out)
+        return out
 
     def operator(self, problem: ContactProblem, contacts: np.ndarray, dt: float) -> BlockRows:
         """W of some contacts of joined bodies, as :func:`contact.masses.split_operator` gives it without joints."""

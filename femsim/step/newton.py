@@ -332,7 +332,7 @@ class _Search:
         place = _next_place(system, settings, newton, self._places, self._led_to)
         lagged = system.lags and not self._lagged and last.residual <= _LAGGED * (newton.tolerance or 0.0)
         system.linearise(settings, place, lagged=lagged, positive=last.residual > _FAR and self.solves <= _LED)
-        there, warm = self._following.rows(last.led, last.solution.v, place), _from(last.solution)
+        there, warm = self._following.rows(last.led, last.solution.v, place), started_from(last.solution)
         new = self._attempt(there, warm, place)
         if lagged and not new.solution.converged:
             lagged = False
@@ -533,8 +533,8 @@ def _effort(solver: Solver, solution: Solution) -> float:
     return float(solution.iterations / limit) if limit else 0.0
 
 
-def _from(solution: Solution) -> WarmStart:
-    """Start from an answer."""
+def started_from(solution: Solution) -> WarmStart:
+    """Return the start of a solve that goes on from an answer."""
     return WarmStart(solution.v, solution.lam, solution.row_forces)
 
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from contact import ContactProblem, Remembering, Solver, WarmStart, contact_velocity
+from contact import ContactProblem, Remembering, Solver, contact_velocity
 from contact.compressed import times_transposed
 from contact.metrics import is_finite
 from contact.metrics_kernels import TINY
@@ -28,7 +28,7 @@ from femsim.step.following import PATIENCE, Follow
 from femsim.step.free_flight import keep_momentum
 from femsim.step.joint_velocity import jointed_mobility
 from femsim.step.measure import measure
-from femsim.step.newton import Newton, Solved, linearise_ahead, solve_step
+from femsim.step.newton import Newton, Solved, linearise_ahead, solve_step, started_from
 from femsim.step.placed import Placed
 from femsim.step.predict import predicted, remembered
 from femsim.step.prescribed import Prescribed, held_points, prescribed, prescribed_rows
@@ -287,7 +287,7 @@ class Stepper:
             system.assemble(state, self.settings, *given)
         with self.timed("solve"):
             linearised = linearise_ahead(system, state, self.settings, solution.v, *given, self.newton)
-            warm = WarmStart(solution.v, solution.lam, solution.row_forces)
+            warm = started_from(solution)
             follow, patience = self._follow(rows, given.v), PATIENCE if solved.followed else 0
             again = solve_step(system, self.settings, rows, self.solver, warm, self.newton, linearised, follow, patience)
         return Solved.of((solved, again))
@@ -422,8 +422,7 @@ class Stepper:
 
     def body_of(self, part: int) -> Body | None:
         """Body of a part of the scene; None for obstacles."""
-        index = self.scene.parts[part].body
-        return self.scene.bodies[index] if index >= 0 else None
+        return self.scene.body_of(self.scene.parts[part])
 
 
 class _Ended(NamedTuple):

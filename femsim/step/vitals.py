@@ -205,9 +205,8 @@ class VitalSigns:
                 key = (min(a, b), max(a, b))
                 self.at_start[key] = max(self.at_start.get(key, 0.0), -gap)
         self._softness = contacts.rules.softness
-        #: what of it the depth of a pair is counted from: what is soft is pressed in by its forces
-        soft = self._softness
-        self._from = {pair: depth for pair, depth in self.at_start.items() if soft is None or not soft[pair] > 0.0}
+        #: overlaps at the start from which depths are counted: none of soft pairs, which forces have pressed in
+        self._from = {pair: depth for pair, depth in self.at_start.items() if not self.soft(*pair)}
         self._stride = [group.stride for group in system.groups]
 
     def led(self, a: int, b: int) -> bool:
