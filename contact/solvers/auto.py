@@ -17,7 +17,17 @@ from contact.metrics import any_of, contact_residual, contact_velocity, residual
 from contact.problem import ContactProblem
 from contact.solvers import multigrid
 from contact.solvers.banded import Banded, BandedOptions
-from contact.solvers.base import Check, FactorizationOptions, Remembering, Solution, Solver, SolverOptions, Told, WarmStart
+from contact.solvers.base import (
+    Check,
+    FactorizationOptions,
+    Remembering,
+    Solution,
+    Solver,
+    SolverOptions,
+    Told,
+    WarmStart,
+    below,
+)
 from contact.solvers.canal import Canal, CanalOptions
 from contact.solvers.cond import Cond, CondOptions
 from contact.solvers.cond_newton import ON_THE_LAW, RIGHT, CondNewton, CondNewtonOptions
@@ -337,7 +347,7 @@ class Auto(Told):
         self._diagonal = np.array(memory.get("diagonal", np.zeros(0)))
         self._resting = _Rest.from_numbers(memory["rest"]) if "rest" in memory else _Rest()
         for name, one in self._remembering().items():
-            one.recall({key.partition("/")[2]: value for key, value in memory.items() if key.startswith(f"{name}/")})
+            one.recall(below(memory, name))
 
     def _remembering(self) -> dict[str, Remembering]:
         """Solvers whose next answer depends on the last, to the last bit."""

@@ -239,6 +239,12 @@ class Remembering(Protocol):
         ...
 
 
+def below(arrays: Mapping[str, np.ndarray], folder: str) -> dict[str, np.ndarray]:
+    """Return the arrays whose names begin with ``FOLDER/``, by the rest of their names: the memory of one part of a whole."""
+    start = f"{folder}/"
+    return {name[len(start) :]: value for name, value in arrays.items() if name.startswith(start)}
+
+
 # ---------------------------------------------------------------------- options
 
 

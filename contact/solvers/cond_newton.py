@@ -17,7 +17,7 @@ from contact.problem import ContactProblem, from_isotropic, isotropic, to_isotro
 from contact.solvers import alternating, multigrid, primal_kernels as kernels
 from contact.solvers.alternating import Alternation, Turns
 from contact.solvers.augmented import AugmentedLagrangian
-from contact.solvers.base import FactorizationOptions, Solution, Told, WarmStart
+from contact.solvers.base import FactorizationOptions, Solution, Told, WarmStart, below
 from contact.solvers.cond import Cond, CondOptions, FixedPoint
 from contact.solvers.converted import solve_converted
 from contact.solvers.definite import Definite
@@ -142,7 +142,7 @@ class CondNewton(Told):
         """Take it back."""
         for name, one in (("cond", self._cond), ("newton", self._newton), ("alternation", self._alternation)):
             if one is not None:
-                one.recall({key.partition("/")[2]: value for key, value in memory.items() if key.startswith(f"{name}/")})
+                one.recall(below(memory, name))
         self._phase = int(memory.get("phase", _FIRST))
 
     @takes_rows

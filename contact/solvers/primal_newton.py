@@ -9,6 +9,7 @@ import numpy as np
 from contact.linear import Backend
 from contact.problem import ContactProblem
 from contact.solvers import primal_kernels as kernels
+from contact.solvers.base import below
 from contact.solvers.multigrid import MultigridWay
 from contact.solvers.newton_ways import BandedWay, DenseWay, SparseWay, Way
 from contact.solvers.older_factors import OlderFactors
@@ -64,7 +65,7 @@ class PrimalNewton:
     def recall(self, memory: Mapping[str, np.ndarray]) -> None:
         """Take it back."""
         for name, way in (("sparse", self.sparse), ("multigrid", self.multigrid), ("older", self._older)):
-            way.recall({key.partition("/")[2]: value for key, value in memory.items() if key.startswith(f"{name}/")})
+            way.recall(below(memory, name))
 
     def step(self, rules: kernels.Law, v: np.ndarray, lam: np.ndarray, centre: np.ndarray, share: float = 0.0) -> bool:
         """One Newton step on v (n,), m/s, and lam (nc, 3), N, in place; False where the matrix cannot be factorized.

@@ -22,6 +22,7 @@ from zipfile import BadZipFile
 
 import numpy as np
 
+from contact.solvers.base import below
 from femsim.base.errors import InputError
 from femsim.base.files import named_errors, replacing
 from femsim.step.state import State
@@ -238,8 +239,8 @@ def read_checkpoint(path: Path) -> Checkpoint:
         arrays = unpack_npz(io.BytesIO(data), len(data))
         meta = parse_json(arrays.pop("meta").tobytes().decode("utf-8"))
         rows = {name: _read_rows(path.with_name(f"{name}.rows"), table) for name, table in meta["tables"].items()}
-        state = State.from_arrays(_below(arrays, "state/"))
-        return Checkpoint(meta["step"], state, _below(arrays, "solver/"), meta["carried"], rows)
+        state = State.from_arrays(below(arrays, "state"))
+        return Checkpoint(meta["step"], state, below(arrays, "solver"), meta["carried"], rows)
     except (OSError, ValueError, TypeError, KeyError, EOFError, BadZipFile) as error:
         raise InputError(f"the checkpoint {path} cannot be used ({error}).") from error
 
@@ -251,10 +252,6 @@ def _read_rows(path: Path, table: Mapping[str, Any]) -> np.ndarray:
     if len(data) != 8 * count * columns or _digest(data) != table["digest"]:
         raise ValueError(f"the rows in {path.name} are damaged")
     return np.frombuffer(data, dtype="<f8").reshape(count, columns)
-
-
-def _below(arrays: Mapping[str, np.ndarray], folder: str) -> dict[str, np.ndarray]:
-    return {name[len(folder) :]: value for name, value in arrays.items() if name.startswith(folder)}
 
 
 def _name(step: int) -> str:

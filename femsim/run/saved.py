@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 import foreign
+from contact.solvers.base import below
 from femsim.base.errors import InputError
 from femsim.base.files import replacing, write_errors
 from femsim.scene.scene import Scene
@@ -101,19 +102,19 @@ class Saved:
             found = f" but of version {version}" if version.shape == () and version.dtype.kind in "iu" and version > 0 else ""
             raise InputError(f"{path}: is no saved simulation of version {VERSION}{found}; write it again with this femsim.")
 
-        def below(folder: str) -> dict[str, np.ndarray]:
-            return {name[len(folder) :]: value for name, value in arrays.items() if name.startswith(folder)}
-
         def by_name(folder: str) -> dict[str, dict[str, np.ndarray]]:
             held: dict[str, dict[str, np.ndarray]] = {}
-            for name, value in below(folder).items():
+            for name, value in below(arrays, folder).items():
                 target, _, key = name.rpartition("/")
                 held.setdefault(target, {})[key] = value
             return held
 
         try:
-            state, rows = State.from_arrays(below("state/")), (arrays["row/sensors"].tolist(), arrays["row/steps"].tolist())
+            state, rows = (
+                State.from_arrays(below(arrays, "state")),
+                (arrays["row/sensors"].tolist(), arrays["row/steps"].tolist()),
+            )
             names = {kind: tuple(str(name) for name in arrays[f"names/{kind}"]) for kind in NAMED}
         except (KeyError, IndexError, TypeError, ValueError, OverflowError) as error:
             raise InputError(f"{path}: is no complete simulation ({error}); the file is damaged, take an earlier one.") from error
-        return cls(state, below("solver/"), by_name("command/"), by_name("push/"), rows, {}, names)
+        return cls(state, below(arrays, "solver"), by_name("command"), by_name("push"), rows, {}, names)

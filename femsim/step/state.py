@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 import foreign
+from contact.solvers.base import below
 from femsim.base.errors import InputError
 from femsim.base.files import replacing
 from femsim.step.force_memory import ForceMemory
@@ -108,18 +109,14 @@ class State:
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> State:
         """Put together again what :meth:`arrays` gave."""
-
-        def below(folder: str) -> dict[str, np.ndarray]:
-            return {name[len(folder) :]: value for name, value in arrays.items() if name.startswith(folder)}
-
         bodies, couplings, families = (int(count) for count in arrays["counts"])
         return cls(
             arrays["q"], arrays["v"], float(arrays["t"]), arrays["v_hat"], int(arrays["step"]), float(arrays["work"]),
             float(arrays["friction_loss"]), bool(arrays["halving_is_vain"]),
-            tuple(below(f"body/{k}/") for k in range(bodies)),
-            tuple(below(f"coupling/{k}/") for k in range(couplings)),
+            tuple(below(arrays, f"body/{k}") for k in range(bodies)),
+            tuple(below(arrays, f"coupling/{k}") for k in range(couplings)),
             tuple(ForceMemory(arrays[f"contacts/{k}/keys"], arrays[f"contacts/{k}/forces"]) for k in range(families)),
-            below("sensor/"), float(arrays["dt"]), int(arrays["level"]), bool(arrays["ahead"]), arrays["before"],
+            below(arrays, "sensor"), float(arrays["dt"]), int(arrays["level"]), bool(arrays["ahead"]), arrays["before"],
             float(arrays["energy"]), bool(arrays["again"]), float(arrays["joint_loss"]),
         )  # fmt: skip
 
