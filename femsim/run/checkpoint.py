@@ -25,6 +25,7 @@ import numpy as np
 from contact.solvers.base import below
 from femsim.base.errors import InputError
 from femsim.base.files import named_errors, replacing
+from femsim.run.folder import digest_of
 from femsim.step.state import State
 from foreign.text import parse_json, unpack_npz
 
@@ -206,7 +207,7 @@ class _RowFile:
 
 def stamped(data: bytes) -> bytes:
     """Put the first line before what a checkpoint holds: its version and its digest."""
-    return f"{_MAGIC} {VERSION} {_digest(data)}\n".encode() + data
+    return f"{_MAGIC} {VERSION} {digest_of(data)}\n".encode() + data
 
 
 def found_checkpoints(folder: Path) -> list[Path]:
@@ -234,7 +235,7 @@ def read_checkpoint(path: Path) -> Checkpoint:
             raise ValueError("it is no checkpoint")
         if words[2] != str(VERSION):
             raise ValueError(f"it has version {words[2]}, this femsim reads {VERSION}")
-        if words[3] != _digest(data):
+        if words[3] != digest_of(data):
             raise ValueError("its digest does not fit, so it is damaged")
         arrays = unpack_npz(io.BytesIO(data), len(data))
         meta = parse_json(arrays.pop("meta").tobytes().decode("utf-8"))
@@ -249,14 +250,10 @@ def _read_rows(path: Path, table: Mapping[str, Any]) -> np.ndarray:
     count, columns = int(table["rows"]), int(table["columns"])
     with path.open("rb") as file:
         data = file.read(8 * count * columns)
-    if len(data) != 8 * count * columns or _digest(data) != table["digest"]:
+    if len(data) != 8 * count * columns or digest_of(data) != table["digest"]:
         raise ValueError(f"the rows in {path.name} are damaged")
     return np.frombuffer(data, dtype="<f8").reshape(count, columns)
 
 
 def _name(step: int) -> str:
     return f"step_{step:09d}.checkpoint"
-
-
-def _digest(data: bytes) -> str:
-    return hashlib.blake2b(data, digest_size=32).hexdigest()
