@@ -342,12 +342,7 @@ def record(
     except BaseException as error:  # run.json says how it ended, also by Ctrl-C or sys.exit
         status: Status = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
         message = f"Stopped after step {course.done} by {type(error).__name__}{f': {error}' if str(error) else ''}{kept}"
-        file.set_step(course.done)
-        recorder.health.finish(len(recorder.steps.rows))
-        info.update(
-            status=status, message=message, problems=recorder.problems, solver=info["solver"] | {"answered": recorder.answered},
-            health=health(recorder.steps.table()) | recorder.health.as_json(),
-        )  # fmt: skip
+        _tell_end(recorder, file, course, status, message)
         file.write_last()
         if kept:
             error.add_note(kept.strip())
@@ -368,21 +363,22 @@ def finish(
     """Close the files of a run that came to an end, and say in run.json how; ``wall`` is its time, s."""
     info = file.info
     recorder.close()  # frames are written behind the steps, and the last one may fail
-    steps, sensors = recorder.steps.table(), recorder.sensor_table.table()
+    info["timings_s"] = {stage: stepper.timings[stage] for stage in STAGES} | {"wall": wall, "first_step": course.first_step}
+    _tell_end(recorder, file, course, status, message + ("" if status in FINISHED else kept))
+    file.write()
+    sensors = series_of(stepper.scene.sensors, recorder.sensor_table.table())
+    return Run(status, info["message"], recorder.folder, recorder.steps.table(), end=stepper, info=info, **sensors)
+
+
+def _tell_end(recorder: Recorder, file: RunFile, course: Course, status: Status, message: str) -> None:
+    """Put into run.json, not yet written, how a run ended, how far it came, and what its tables say."""
+    steps = recorder.steps.table()
     file.set_step(course.done)
     recorder.health.finish(len(steps["step"]))
-    info.update(
-        status=status,
-        message=message + ("" if status in FINISHED else kept),
-        timings_s={stage: stepper.timings[stage] for stage in STAGES} | {"wall": wall, "first_step": course.first_step},
-        health=health(steps) | recorder.health.as_json(),
-        problems=recorder.problems,
-        solver=info["solver"] | {"answered": recorder.answered},
-    )
-    file.write()
-    return Run(
-        status, info["message"], recorder.folder, steps, end=stepper, info=info, **series_of(stepper.scene.sensors, sensors)
-    )
+    file.info.update(
+        status=status, message=message, health=health(steps) | recorder.health.as_json(), problems=recorder.problems,
+        solver=file.info["solver"] | {"answered": recorder.answered},
+    )  # fmt: skip
 
 
 def _lengths(scene: Scene, dt: float | Literal["auto"] | None) -> StepLengths | None:
