@@ -485,8 +485,8 @@ class HealthWatch:
         self._inverted = list(memory["inverted"])
         self._words = [(first, actors) for first, actors in memory["words"]]
         self._crept = {(int(a), int(b)): float(way) for a, b, way in memory["crept"]}
-        self._means = {label: (float(effort), float(speed)) for label, (effort, speed) in memory.get("means", {}).items()}
-        self._steps = int(memory.get("steps", 0))  # checkpoints of before have none, and their runs count by themselves
+        self._means = {label: (float(effort), float(speed)) for label, (effort, speed) in memory["means"].items()}
+        self._steps = int(memory["steps"])
         self._counts = dict(memory["counts"])
         self._first = {name: When(int(step), float(time)) for name, (step, time) in memory["first"].items()}
         self._low, self._high = (np.array(corner) for corner in memory["box"])
