@@ -254,8 +254,7 @@ class Recorder:
             self.health.look(report)
             if self.on_verdict is not None and self.health.findings.verdict != before:
                 self.on_verdict()
-        ms = {stage: 1e3 * (self.stepper.timings[stage] - timings[stage]) for stage in timings}
-        self.steps.add(step_row(report, ms))
+        self.steps.add(step_row(report, self.stepper.ms_since(timings)))
         name = _solver_of(self.stepper, report)
         self.answered[name] = self.answered.get(name, 0) + 1
         if slow and self._settled(wait=True):

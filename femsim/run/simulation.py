@@ -339,8 +339,7 @@ class Simulation:
             return
         row = engine.sensors.row(report)
         engine.health.look(report)
-        ms = {stage: 1e3 * (stepper.timings[stage] - timings[stage]) for stage in timings}
-        self._rows = (row, step_row(report, ms))
+        self._rows = (row, step_row(report, stepper.ms_since(timings)))
 
     # ------------------------------------------------------------------ targets
 

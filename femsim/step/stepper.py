@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -390,6 +390,10 @@ class Stepper:
     def timed(self, stage: str) -> _Timed:
         """Add the time of a block to what its stage counts into."""
         return self._timers[stage]
+
+    def ms_since(self, timings: Mapping[str, float]) -> dict[str, float]:
+        """Milliseconds by column of steps.csv since :attr:`timings` were these, s."""
+        return {stage: 1e3 * (self.timings[stage] - timings[stage]) for stage in timings}
 
     def _margins(self, placed: Placed, rates: Rates) -> list[float | np.ndarray]:
         """Return the detection margin of each family of contacts.
