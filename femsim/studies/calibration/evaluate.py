@@ -26,11 +26,11 @@ from femsim.studies.comparison.run_series import RunSeries, make_run_series
 from femsim.studies.sweeps.case import Job, Row, is_believed, read_row, satisfies
 from femsim.studies.sweeps.engine import Engine
 from femsim.studies.sweeps.file import SweepFile
+from femsim.studies.sweeps.process import COMPILE_S
 from femsim.studies.sweeps.sampling import make_cases
 
 #: Standard deviation before there is an estimate: this part of the largest range of a group's channels.
 FIRST_NOISE = 0.05
-_COMPILE_S = 120.0
 #: Samples at the ends of a run that stay out where the offset of a log is to be found, since it moves.
 _EDGE = 2.0
 
@@ -307,7 +307,7 @@ class Evaluator:
             self._started = True
             # kernels are compiled by one process, not by all at once, and that may take longer than a case
             first, *pending = pending
-            patient = None if first.time is None else first.time + _COMPILE_S
+            patient = None if first.time is None else first.time + COMPILE_S
             batches = [[replace(first, time=patient)], pending]
         else:
             batches = [pending]

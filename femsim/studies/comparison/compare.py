@@ -32,14 +32,14 @@ _MOST_SAMPLES = 5_000_000
 #: A constant part of the misfit is spoken of from this part of its square on, where it is so many times what is left, and from so
 #: many N on.
 _MOST, _NOTICED, _LEAST_FORCE = 0.8, 0.5, 1e-3
+#: It is taken for a weight where it lies along gravity (cosine), and for that of a body whose mass is so near.
+_ALONG, _SAME_MASS = 0.97, 0.05
 #: Run and log have one shape, of the same or of the other sign, from this correlation on.
 _ALIKE = 0.9
 #: A gain is that of a unit where its logarithm is so near.
 _SAME_UNIT = 0.01
 #: A lag that remains is told where run and log share this part of the variation.
 _SHARED = 0.5
-#: It is taken for a weight where it lies along gravity (cosine), and for that of a body whose mass is so near.
-_ALONG, _SAME_MASS = 0.97, 0.05
 
 LogLike = Log | str | Path
 

@@ -26,6 +26,7 @@ from femsim.studies.sweeps.process import THREADS, CaseProcess
 if TYPE_CHECKING:
     from distributed import Client
 
+#: Longest wait for the answer of a scheduler, s.
 _CONNECT_S = 10.0
 _ADDRESS = re.compile(r"(tcp|tls|ucx|ws|wss)://.+:[0-9]+")
 #: Ctrl-C and the end of the terminal are the client's business

@@ -31,10 +31,12 @@ from femsim.studies.sweeps.sampling import Cases, make_cases
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-_PROBE_STEPS = 3
-_PROBES = 3
+#: Steps by which a case is tried before the workers start, and most cases that are tried.
+_PROBE_STEPS, _PROBES = 3, 3
+#: How often the table of results is written while cases run, s.
 _TABLE_EVERY_S = 30.0
-_ROW_BYTES = 4000
+#: Sizes for an estimate, bytes: what is kept of a case beside its series and frames, and a number in a series, ten digits.
+_ROW_BYTES, _NUMBER_BYTES = 4000, 14.0
 
 
 @dataclass(frozen=True, repr=False)
@@ -353,7 +355,7 @@ def estimate_cost(
     done = max(1, int(row["health"].get("steps", 1)))
     case_s = sum(before) / len(before) if before else row["overhead_s"] + steps * row["stepping_s"] / done
     columns = len(row["columns"]) if plan.file.outputs.series == "all" else len(plan.file.outputs.series) + 1
-    disk = len(pending) * (_ROW_BYTES + (14.0 * columns * steps if plan.file.outputs.series else 0.0))
+    disk = len(pending) * (_ROW_BYTES + (_NUMBER_BYTES * columns * steps if plan.file.outputs.series else 0.0))
     frames = sum(job.fps > 0 for job in pending)
     disk += frames * frame_bytes * max(1.0, steps * row["dt"] * plan.file.outputs.fps)
     wall = case_s * math.ceil(len(pending) / threads)
