@@ -28,7 +28,21 @@ _LEAST_OF_SOFT = 1e-6
 
 @dataclass
 class LocalMetrics:
-    """Residuals of the contact law alone; see the function of the same name for each formula."""
+    """Residuals of the contact law alone, over all contacts; 0 without any.
+
+    Attributes
+    ----------
+    contact_residual : float
+        Unit-free, see the function of this name; of a local problem :func:`natural_map`.
+    cone_violation : float, N
+        See the function of this name.
+    complementarity : float, W
+        Largest |u_n lam_n|.
+    penetration_velocity : float, m/s
+        Largest -u_n.
+    slip_alignment : float
+        See :func:`alignment`.
+    """
 
     contact_residual: float
     cone_violation: float
@@ -43,7 +57,7 @@ class LocalMetrics:
 
 @dataclass
 class Metrics(LocalMetrics):
-    """Residuals of one solution; see the function of the same name for each formula."""
+    """Residuals of one solution; of what it has beside the contact law see the function of the same name for each formula."""
 
     dynamics_residual: float
     dynamics_residual_plain: float
@@ -401,7 +415,7 @@ def measure(
 ) -> Metrics:
     """All metrics of a returned pair.
 
-    Those of the contact law are computed in the variables of ``problem.isotropic``, which change nothing where friction is
+    Those of the contact law are computed in the variables of ``isotropic(problem)``, which change nothing where friction is
     isotropic.
 
     Parameters
