@@ -146,14 +146,15 @@ class TendonSeries:
 
 @dataclass(frozen=True, repr=False)
 class GaugeSeries:
-    """Readings of a sensor of kind gap, area, slip, pair or energy.
+    """Readings of a sensor of kind revolute, prismatic, gap, area, slip, pair or energy.
 
     Attributes
     ----------
     time : ndarray, (n_steps,), s
         End of each step.
     values : dict of str to ndarray, (n_steps,)
-        By what the column in sensors.csv says after the name of the sensor: ``gap_m``; ``area_m2``; ``slip_m`` and
+        By what the column in sensors.csv says after the name of the sensor: ``angle_rad`` to ``friction_Nm`` of a joint that
+        turns, ``position_m`` to ``friction_N`` of one that slides; ``gap_m``; ``area_m2``; ``slip_m`` and
         ``friction_J``; ``contacts`` to ``slip_mps`` of a pair; ``kinetic_J``, ``elastic_J`` and ``potential_J``.
     """
 
@@ -221,7 +222,7 @@ class Run:
     tendons : dict of str to TendonSeries
         Sensors of tendons by name.
     gauges : dict of str to GaugeSeries
-        Sensors of kind gap, area, slip and energy by name.
+        All other sensors by name.
     end : Stepper, optional
         The simulation at its end; None of a run that was read from its folder. :attr:`stepper` is the same, or says so.
     info : dict
