@@ -167,6 +167,9 @@ def test_a_step_that_fails_ends_the_episode(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(Stepper, "step", broken)
     _, _, done, over, info = env.step(np.zeros(1))
     assert done and not over and "step 3 at 0.03 s failed: no solution" in info["failed"]
+    env.reset(seed=1)  # the first step of an episode: reward() reads a sensor, which has no reading yet
+    _, reward, done, over, info = env.step(np.zeros(1))
+    assert (reward, done, over, info["success"]) == (0.0, True, False, False) and "step 1 at 0.01 s failed" in info["failed"]
 
 
 def wrong(act: bool = False, **changes: Any) -> Any:

@@ -261,6 +261,12 @@ def changed(row: int, x: float) -> str:
         ("1\n2\n3\n4", {}, "4 lines of one number"),
         ("1\n2\nthree", {}, "line 3 is 'three'"),
         ("1 2 3\n4 nan 6\n1 2 3", {}, "line 2 has no number in column '2'"),
+        (
+            "timestamp,x,y,z\n2024-01-01T00:00:00.00,1,2,3\n2024-01-01T00:00:00.02,1,2,3",
+            {},
+            "'timestamp' begins with '2024-01-01T",
+        ),
+        ("time_ms,x,y,z\n,1,2,3\n20,1,2,3", {"columns": ["x", "y", "z"]}, "'time' begins with '', which is no"),
         ("1 2 3\n4 5\n7 8 9", {}, "line 2 has 2 cells, but the table has 3"),
         ("1 2 3\n4 5 x\n7 8 9", {}, "line 2: column '3' holds 'x'"),
         ("1 2 3 4 5\n1 2 3 4 5", {}, r"5 columns without names; allowed are 3 \(x, y, z\) or 4"),

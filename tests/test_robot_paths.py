@@ -187,6 +187,7 @@ def test_a_joint_is_no_time(tmp_path: Path) -> None:
         ("t,shoulder,elbow\n0,0,1\n0,1,1\n", {}, "line 3 is not later"),
         ("t,shoulder,elbow\n0,0,1\n1,nan,1\n", {}, "line 3 has no number in column 'shoulder'"),
         ("t,q1,q2\n0,0,1\n1,1,1\n", {}, "no column is named by a joint"),
+        ("t,shoulder,elbow\n12:00:00,0,1\n12:00:01,1,1\n", {}, "the time column 't' begins with '12:00:00', which is no number"),
         ("t,shoulder_mm\n0,0\n1,1\n", {}, "has the unit 'mm'; allowed are"),
         ("0 1 2 3 4\n0 1 2 3 4\n", {}, "has 5 columns without names; allowed are 2"),
         ("t,shoulder,elbow\n0,0,1\n1,1,1\n", {"columns": {"elbo": "elbow"}}, "did you mean 'elbow'"),

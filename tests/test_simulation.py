@@ -345,6 +345,19 @@ def test_a_step_that_fails_leaves_the_simulation_where_it_was(monkeypatch: pytes
     assert recorded is not None and recorded.status == "failed" and recorded.message.startswith("step 3 at 0.03 s failed")
 
 
+def test_a_recording_that_went_on_after_a_failed_step_is_not_failed() -> None:
+    """The push that no step can take was let go again: the run said "failed" of a step that stands nowhere in it."""
+    with fs.Simulation(cube_scene(), record=True) as sim:
+        sim.step(2).push("cube", (0, 0, 1e15))
+        with pytest.raises(fs.StepFailedError, match="step 3 at"):
+            sim.step()
+        sim.push("cube", None)
+        sim.step(2)
+    run, plain = sim.close(), fs.Simulation(cube_scene()).step(4)
+    assert run is not None and (run.status, len(run.steps["step"])) == ("converged", 4)
+    assert np.allclose(sim.points("cube"), plain.points("cube"), atol=1e-12)  # factors of the failed step stay in the solver
+
+
 @pytest.mark.parametrize("error", [KeyboardInterrupt, ValueError])
 def test_a_step_that_is_interrupted_is_undone(error: type[BaseException]) -> None:
     """Bodies stood in the middle of the step, and the next one began there: strains of Prony terms, time, places."""

@@ -165,7 +165,7 @@ class SceneEnv(gymnasium.Env[np.ndarray, np.ndarray]):
         """Set the targets and go on for a period; return observation, reward, whether it is done, whether time is over, ``info``.
 
         That has the time, whether the steps converged, the health verdict, ``success``, and ``failed``, the sentence of a step
-        that gave no numbers, which ends the episode.
+        that gave no numbers, which ends the episode; where it was the first of all, the reward is 0.
         """
         sim, given = self.sim, np.asarray(action)
         if given.shape != self.action_space.shape or given.dtype.kind not in "iuf" or not np.isfinite(given).all():
@@ -190,13 +190,14 @@ class SceneEnv(gymnasium.Env[np.ndarray, np.ndarray]):
                 converged &= sim.step().converged
         except StepFailedError as error:
             failed = str(error)
-        done = self.success(sim)
-        reward = self.reward(sim)
+        begun = sim.state.step > 0  # nothing can be read where the first step of all failed
+        done = begun and bool(self.success(sim))
+        reward = self.reward(sim) if begun else 0.0
         if not isinstance(reward, Real) or not (np.isfinite(reward) or failed):
             raise InputError(f"{type(self).__name__}: reward() returned {shown(reward)}; allowed is a finite number.")
         info = self._told() | {"converged": converged, "success": done, "failed": failed}
         over = sim.time >= self.horizon - 0.5 * self.sim.dt
-        return self._seen(), float(reward), bool(done) or bool(failed), over, info
+        return self._seen(), float(reward), done or bool(failed), over, info
 
     def close(self) -> None:
         """Let go of the simulation."""

@@ -394,15 +394,39 @@ def _named_columns(table: Table, asked: Asked) -> tuple[list[str], str | None, s
             f"path {table.path}: columns names {', '.join(columns[3:])}, but orientation is {asked.orientation!r}; give them in "
             f"this order{other}."
         )
-    return columns, asked.orientation, time_column(table, columns)
+    return columns, asked.orientation, asked.time or time_or_none(table, columns)
 
 
 def time_column(table: Table, taken: Collection[str] = ()) -> str | None:
     """Find the first column by a name of time that holds numbers, and is none of those that are ``taken`` for something else."""
+    return next((c for c in _named_times(table, taken) if is_data([_first(table, c)] * 2, table.decimal_comma)), None)
+
+
+def time_or_none(table: Table, taken: Collection[str]) -> str | None:
+    """Return :func:`time_column`; None only where no column is named so, since rows would be taken as dt apart.
+
+    Raises
+    ------
+    InputError
+        Times are no numbers: dates, or the first one lacks.
+    """
+    time, named = time_column(table, taken), _named_times(table, taken)
+    if time is None and named:
+        raise InputError(
+            f"path {table.path}: the time column {named[0]!r} begins with {_first(table, named[0])[:40]!r}, which is no number; "
+            "write times in s, or another unit by time_unit=, or leave the column out and give dt=, s from row to row."
+        )
+    return time
+
+
+def _named_times(table: Table, taken: Collection[str]) -> list[str]:
     free = [name for name in table.columns if name not in taken and len(name) <= _LONGEST_NAME]
     hits = [name for name in free if re.sub("[^a-z]", "", name.lower()) in _TIME_NAMES]
-    hits += [name for name in free if _is_time(table, name)]
-    return next((c for c in hits if is_data([table.rows[0][table.columns.index(c)]] * 2, table.decimal_comma)), None)
+    return hits + [name for name in free if _is_time(table, name)]
+
+
+def _first(table: Table, name: str) -> str:
+    return table.rows[0][table.columns.index(name)]
 
 
 def check_double_times(table: Table, time: str | None) -> None:
@@ -450,7 +474,7 @@ def _recognised(table: Table, asked: Asked) -> tuple[list[str], str | None, str 
     """Columns by their names."""
     kind, turns = _turn_columns(table, asked.orientation)
     places = _place_columns(table, turns)
-    return places + turns, kind, time_column(table, places + turns)
+    return places + turns, kind, asked.time or time_or_none(table, places + turns)
 
 
 def _place_columns(table: Table, taken: Sequence[str]) -> list[str]:

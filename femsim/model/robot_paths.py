@@ -30,7 +30,7 @@ from femsim.model.path_files import (
     notes_on_times,
     notes_on_turns,
     one_of,
-    time_column,
+    time_or_none,
     times_of,
 )
 from femsim.model.paths import ToolPath, shipped_path
@@ -360,7 +360,7 @@ def _stamp(table: Table, joints: Sequence[str], columns: Sequence[str] | Mapping
         return table.columns[0] if columns is None and len(table.columns) == len(joints) + 1 else None
     named = {name.lower() for name in joints}
     taken = [column for column in table.columns if column.lower() in named] if columns is None else list(columns)
-    return time_column(table, list(columns.values()) if isinstance(columns, Mapping) else taken)
+    return time_or_none(table, list(columns.values()) if isinstance(columns, Mapping) else taken)
 
 
 def _chosen(

@@ -333,7 +333,7 @@ class Simulation:
             stepper.restore(before)
             self._failure = f"step {number} at {before.t + stepper.settings.dt:g} s failed: {message}"
             raise StepFailedError(f"{self._failure} Go back to a saved state, or take a smaller dt.")
-        self._report = report
+        self._report, self._failure = report, ""
         if self._recording is not None:
             self._rows = self._recording.step(report, timings)
             return
