@@ -187,6 +187,7 @@ def test_correlated_flat_and_bounded_parameters_are_said() -> None:
     assert any("a and b are correlated by -1.000" in text for text in texts)
     assert any(text.startswith("flat direction") for text in texts)
     assert any("b is at its upper bound" in text for text in texts)
+    assert any("the interval of a goes beyond its bounds" in text for text in texts)
     assert concerns(["a", "b"], np.array([0.5, 0.5]), estimate(*linear(1)[:2], np.zeros(2), 0.95, known_noise=True)) == []
 
 

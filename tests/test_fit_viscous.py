@@ -118,8 +118,8 @@ def test_what_makes_terms_wrong_beyond_their_intervals_is_said() -> None:
 @pytest.mark.parametrize(
     ("title", "times", "message"),
     [
-        ("Time (h)", "0 1 2", r"column 'Time \(h\)' has the unit 'h'; write one of s, ms, min in brackets behind the name"),
-        ("time", "0 1 2", "column 'time' has no unit; write one of s, ms, min"),
+        ("Time (d)", "0 1 2", r"column 'Time \(d\)' has the unit 'd'; write one of s, ms, min, h in brackets behind the name"),
+        ("time", "0 1 2", "column 'time' has no unit; write one of s, ms, min, h"),
         ("Time (s)", "0 2 1", r"column 'Time \(s\)' falls from 2 to 1 in line 4; correct or remove"),
         ("Time (s)", "0 a 1", r"column 'Time \(s\)' is no number in line 3; correct or remove"),
     ],
@@ -175,7 +175,8 @@ def test_the_command_writes_a_card_that_scenes_read(tmp_path: Path, capsys: pyte
     [
         ("Time (s)", "0 1 2", (0.0, 1.0, 2.0)), ("time (ms)", "0 1 2", (0.0, 1e-3, 2e-3)),
         ("Time (min)", "0 1 2", (0.0, 60.0, 120.0)),
-        ("Time (h)", "0 1 2", None), ("Time (s)", "0 2 1", None), ("Time (s)", "0 a 1", None), ("Date", "0 1 2", None),
+        ("Time (h)", "0 1 2", (0.0, 3600.0, 7200.0)),
+        ("Time (d)", "0 1 2", None), ("Time (s)", "0 2 1", None), ("Time (s)", "0 a 1", None), ("Date", "0 1 2", None),
     ],
 )  # fmt: skip
 def test_a_column_of_times(tmp_path: Path, title: str, times: str, read: tuple[float, ...] | None) -> None:

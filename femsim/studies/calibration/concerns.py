@@ -31,9 +31,14 @@ def concerns(names: Sequence[str], unit: np.ndarray, found: Estimate) -> list[st
         Its estimate.
     """
     out = [f"the logs do not depend on {name}: it cannot be identified" for name, b in zip(names, found.blind, strict=True) if b]
-    for name, u, blind in zip(names, unit, found.blind, strict=True):
+    for name, u, half, blind in zip(names, unit, found.half, found.blind, strict=True):
         if not blind and (u < AT_BOUND or u > 1 - AT_BOUND):
             out.append(f"{name} is at its {'lower' if u < 0.5 else 'upper'} bound; its interval does not hold, widen the bounds")
+        elif not blind and not half <= min(u, 1.0 - u):
+            out.append(
+                f"the interval of {name} goes beyond its bounds, where nothing was tried: the logs hardly tell it; add an "
+                "experiment that depends on it more, fix it, or widen the bounds"
+            )
     for a in range(len(names)):
         for b in range(a):
             if abs(found.correlation[a, b]) > _CORRELATED and not (found.blind[a] or found.blind[b]):

@@ -21,7 +21,7 @@ LEAST_SAMPLES, _LARGEST, _LONGEST_TITLE = 2, 1e15, 200
 _LONGEST_STRETCH, _PRESSED = 20.0, 0.9
 _MODULUS = {"Pa": 1.0, "kPa": 1e3, "MPa": 1e6, "N/mm2": 1e6, "GPa": 1e9}
 _RATIO = {"": 1.0, "1": 1.0, "-": 1.0, "mm/mm": 1.0, "m/m": 1.0, "%": 0.01}
-_TIME = {"s": 1.0, "ms": 1e-3, "min": 60.0}
+_TIME = {"s": 1.0, "ms": 1e-3, "min": 60.0, "h": 3600.0}
 _STRAINS = ("engineering strain", "nominal strain", "stretch", "strain", "tensile strain")
 _STRESSES = ("engineering stress", "nominal stress", "stress", "tensile stress")
 _IN_BRACKETS = re.compile(r"[(\[](.*)[)\]]")
@@ -62,7 +62,7 @@ def read_tensile_test(path: str | Path) -> TensileTest:
         with a decimal comma where these separate nothing. One column is named "engineering strain", "nominal strain", "tensile
         strain", "strain" or "stretch" (in round or square brackets 1, mm/mm or %), one "engineering stress", "nominal stress",
         "tensile stress" or "stress" with its unit, e.g. "Engineering Stress (MPa)" or "stress [kPa]". A column "time" (in
-        brackets s, ms or min) is read where all of it is numbers that do not fall. Columns of true strain and stress are not
+        brackets s, ms, min or h) is read where all of it is numbers that do not fall. Columns of true strain and stress are not
         used; other columns may stand beside.
 
     Returns
