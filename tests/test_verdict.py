@@ -174,8 +174,23 @@ def test_a_tendon_that_pulls_too_hard_is_named_with_the_first_inverted_element()
         "and the run ends so",
     ):
         assert words in reason["sentence"], reason["sentence"]
+    assert "balloon" not in reason["advice"]
     first = int(run.steps["step"][run.steps["inverted_elements"] > 0][0])
     assert reason["step"] == first
+
+
+def test_a_balloon_beyond_its_largest_pressure_is_told_to_be_pumped() -> None:
+    """A smaller dt, as was advised, finds no rest either: there is none."""
+    block = fs.box_tets((0.04, 0.04, 0.04), 4)
+    shell = np.abs(block.points[block.tets].mean(axis=1)).max(axis=1) > 0.01
+    used, numbers = np.unique(block.tets[shell], return_inverse=True)
+    mesh = fs.make_tetmesh(block.points[used], numbers.reshape(-1, 4), name="shell", source="test")
+    scene = fs.Scene("balloon", dt=0.02, gravity=(0.0, 0.0, 0.0), theta=1.0)
+    rubber = fs.Elastic(1e5, 0.45, 1000.0, law="stable_neo_hookean")
+    ball = scene.add_soft("ball", mesh, rubber, fixed=lambda x: x[:, 2] < -0.0199)
+    scene.pressurize(ball, fs.Profile([0.0, 0.1], [0.0, 3e5]))
+    reason = next(one for one in reasons(fs.simulate(scene, duration=0.2), "inverted"))
+    assert reason["bodies"] == ["ball"] and "give its chamber a volume instead" in reason["advice"]
 
 
 def test_an_overload_does_not_grow_in_energy_momentum_steps_that_are_not_solved() -> None:

@@ -55,6 +55,8 @@ class Chamber(CouplingDefaults):
     ----------
     pressure, volume : float, Pa and m^3
         Pressure that acted in the last step, and volume at its end.
+    pumped : bool
+        Whether the volume is given, not the pressure.
     """
 
     kind = "chamber"
@@ -71,6 +73,7 @@ class Chamber(CouplingDefaults):
         bulk: float = 1e7,
     ) -> None:
         self.name, self._pressure, self._target = name, pressure, volume
+        self.pumped = volume is not None
         nodes, numbers = np.unique(triangles, return_inverse=True)
         self.nodes, self._triangles = nodes, numbers.reshape(-1, 3)
         self.rows: tuple[tuple[int, np.ndarray], ...] = ((index, (3 * nodes[:, None] + np.arange(3)).ravel()),)
@@ -81,7 +84,7 @@ class Chamber(CouplingDefaults):
         self._make_pattern()
         self._place(x)
         self.pressure = 0.0
-        self._stiffness = bulk / self.volume if volume is not None else 0.0
+        self._stiffness = bulk / self.volume if self.pumped else 0.0
 
     def _make_pattern(self) -> None:
         """Entries of the block: pairs of nodes of a triangle, of each node and each anchor, and of anchors."""

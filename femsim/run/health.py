@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from femsim.model.actuators import Chamber
 from femsim.model.bodies.kinds import robot
 from femsim.model.compliance import CompliantDrive
 from femsim.run.verdict import Findings, Reason, When
@@ -282,7 +283,7 @@ class HealthWatch:
             self.findings.judge(
                 "inverted", [body.name], float(steps), self._bounds.inverted, when,
                 f"{inverted} elements of {body.name} are inverted, for {steps} steps in a row (first {first}){actors}",
-                "Pull, press or drive it less, take stiffer or finer elements, or a smaller dt.",
+                "Pull, press or drive it less, take stiffer or finer elements, or a smaller dt." + self._way_to_blow_up(k),
             )  # fmt: skip
 
     def _chambers(self, when: When) -> None:
@@ -429,6 +430,13 @@ class HealthWatch:
                 if name in acted and np.size(acted[name]) == 1:
                     said.append(f"; {coupling.kind} {coupling.name} acted with {float(np.ravel(acted[name])[0]):.3g} {unit} then")
         return "".join(said)
+
+    def _way_to_blow_up(self, k: int) -> str:
+        """Say how a body is blown up that has a chamber with a given pressure; empty for others."""
+        chambers = (c for c in self._stepper.scene.couplings if isinstance(c, Chamber) and not c.pumped)
+        if not any(number == k for chamber in chambers for number, _ in chamber.rows):
+            return ""
+        return " Beyond its largest pressure a balloon grows without end: give its chamber a volume instead."
 
     def _box(self) -> tuple[np.ndarray, np.ndarray]:
         """Corners, (3,) each, m, of a box around all that is not endless at the start."""
