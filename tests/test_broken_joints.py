@@ -94,3 +94,48 @@ def test_a_simulation_goes_back_to_before_its_joint_broke() -> None:
         for row in first:
             new = again.step().row()
             assert {k: v for k, v in new.items() if "ms_" not in k} == {k: v for k, v in row.items() if "ms_" not in k}
+
+
+def pair(*, spin: float = 1.0, apart: float = 0.0, wall: bool = False, **weld: float) -> fs.Scene:
+    """Two boxes side by side, each welded to a bar that spins or the world; where a weld may break, 20 N push box b."""
+    scene = fs.Scene("pair", dt=0.01, duration=0.3, gravity=(0, 0, 0), default_friction=0.3)
+    turn, on = (0.0, 0.0 if wall else spin, 0.0 if wall else 0.3 * spin), "world"
+    if not wall:
+        on = scene.add_rigid("bar", fs.Box((0.04, 0.02, 0.005)), mass=0.2, angular_velocity=turn).name
+    for name, x in (("a", -1.0), ("b", 1.0)):
+        scene.add_rigid(
+            name, fs.Box((0.02, 0.02, 0.02)), mass=0.1, position=(x * (0.02 + 0.5 * apart), 0, 0.025), angular_velocity=turn,
+            load=(lambda t: ((-20.0 if t > 0.05 else 0.0, 0, 0), (0, 0, 0))) if weld and name == "b" else None,
+        )  # fmt: skip
+        scene.join(name, on, at=(0.02 * x, 0, 0.005), **(weld if name == "b" else {}))  # type: ignore[arg-type]
+    scene.sensor("b", "b")
+    return scene
+
+
+@pytest.mark.parametrize("wall", [False, True])
+@pytest.mark.parametrize("apart", [0.0, 1e-9])
+def test_boxes_welded_to_one_body_may_touch(wall: bool, apart: float) -> None:
+    """Contact asks for what both welds give; by rounding steps did not converge, or were halved again and again."""
+    run = fs.simulate(pair(apart=apart, wall=wall))
+    assert run.steps["converged"].all() and run.verdict == "good", run.summary()
+    assert (run.steps["substeps"] == 1).all()
+    assert np.abs(run.sensors["b"].force).max() == 0.0
+
+
+def test_boxes_welded_to_the_world_press_when_one_weld_has_broken() -> None:
+    run = fs.simulate(pair(wall=True, breakable=10.0))
+    force = run.sensors["b"].force[:, 0]
+    assert (force[:5] == 0.0).all()
+    assert force[-1] == pytest.approx(20.0, rel=1e-6)
+
+
+def test_soft_cubes_glued_to_both_sides_of_a_plate_may_touch() -> None:
+    scene = fs.Scene("sandwich", dt=0.01, duration=0.1, theta=1.0)
+    plate = scene.add_rigid("plate", fs.Box((SIDE / 2, SIDE / 2, 5e-4)), mass=1e-3)
+    for name, side in (("upper", 1.0), ("lower", -1.0)):
+        cube = scene.add_soft(name, fs.box_tets((SIDE,) * 3, 2), RUBBER, position=(0, 0, 0.5 * side * SIDE))
+        scene.join(cube, plate, at=(0, 0, 0), where=lambda x: np.abs(x[:, 2]) < 1e-6)
+        if side > 0.0:
+            scene.hold(cube, lambda x: x[:, 2] > SIDE - 1e-6, fs.Motion([0.0], [(0, 0, 0)]))
+    run = fs.simulate(scene)
+    assert run.steps["converged"].all() and run.verdict == "good", run.summary()

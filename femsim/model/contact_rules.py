@@ -90,6 +90,25 @@ class UntilBroken:
 
 
 @dataclass(frozen=True)
+class Welded:
+    """Two parts, or some points of them, that nothing can move against each other as long as what holds them is whole.
+
+    Attributes
+    ----------
+    parts : (int, int)
+        Indices of the parts, -1 for the world.
+    nodes : tuple of ndarray or None, (k,)
+        Of each part the nodes or links that are held; None: all of a rigid part.
+    joint : Breaks or None
+        The weld; None where nothing can break.
+    """
+
+    parts: tuple[int, int]
+    nodes: tuple[np.ndarray | None, np.ndarray | None]
+    joint: Breaks | None
+
+
+@dataclass(frozen=True)
 class ContactRules:
     """Which parts may have contact, and how.
 
@@ -117,6 +136,8 @@ class ContactRules:
         Parts that the scene moves by nothing but forces, or not at all: free rigid bodies and obstacles. Default: all.
     until_broken : sequence of UntilBroken
         What has no contact as long as a joint is whole.
+    welds : sequence of Welded
+        What welds hold, also through other parts: there contact would ask again for what they give.
     slow : float, m/s
         A contact that presses is said to stick where its tangential speed is at most this; it decides nothing else.
     """
@@ -133,4 +154,5 @@ class ContactRules:
     softness: np.ndarray | None = None
     loose: np.ndarray | None = None
     until_broken: Sequence[UntilBroken] = ()
+    welds: Sequence[Welded] = ()
     slow: float = 1e-6

@@ -13,7 +13,7 @@ from femsim.base.errors import InputError, did_you_mean, naming_parameters
 from femsim.base.notebook import card
 from femsim.model.bodies.body import Body
 from femsim.model.commands import Command
-from femsim.model.contact_rules import NoContact, UntilBroken
+from femsim.model.contact_rules import NoContact, UntilBroken, Welded
 from femsim.model.couplings import Coupling
 from femsim.model.drives import PoseFunction
 from femsim.model.holds import Hold
@@ -98,6 +98,8 @@ class SceneContents:
         self.joined: list[tuple[int, int]] = []
         #: and those that have some once the joint breaks
         self.until_broken: list[UntilBroken] = []
+        #: what welds hold, which has none through other parts either
+        self.welds: list[Welded] = []
         #: pairs of links of one robot that may have contact
         self.own_pairs: list[OwnPair] = []
         #: parts by the names of groups, and statements that there is no contact between some

@@ -8,7 +8,7 @@ import numpy as np
 
 from femsim.base.errors import InputError, did_you_mean, meant
 from femsim.base.rotations import quaternion_from_matrix
-from femsim.model.contact_rules import UntilBroken
+from femsim.model.contact_rules import UntilBroken, Welded
 from femsim.model.frames import HoldFrame
 from femsim.model.holds import chosen_nodes
 from femsim.model.joined import Joined, NodeFrame, Side, Strength
@@ -85,6 +85,9 @@ def join(
             scene.notes += notes_on_limits(chosen, stops)
         joint = form(chosen, (sides[0], sides[1]), strength, stops, _friction(what, friction))
     scene.couplings.append(joint)
+    if kind == "weld":
+        held = (_welded(scene, joint.sides[0]), _welded(scene, joint.sides[1]))
+        scene.welds.append(Welded((parts[0], parts[1]), held, joint))
     if parts[1] >= 0:
         _part_without_contact(scene, (parts[0], parts[1]), joint, kind, contact)
     return Handle(chosen, (chosen,))

@@ -79,7 +79,7 @@ class DeformingFamily:
         for owner, one, where in zip(self._owners, self._able, self._where, strict=True):
             if not _rigid(self._system, owner):
                 node[where] = np.asarray(owner.nodes)[one.number]
-        return WholeJoints(rules.until_broken, part, node)
+        return WholeJoints(rules.until_broken, part, node, rules.welds, len(rules.friction))
 
     def _points_without(self, rule: NoContact) -> tuple[int, int, int, int]:
         """First and last point, half-open, of links without contact, the number of their rod here, and of the other body."""

@@ -150,7 +150,7 @@ class PointFamily:
         for part, where in self._deforming:
             node[where] = part.nodes
         #: what waits for a joint to break
-        self.whole_joints = WholeJoints(rules.until_broken, self.point_part, node)
+        self.whole_joints = WholeJoints(rules.until_broken, self.point_part, node, rules.welds, len(rules.friction))
 
     def _find_links(self) -> None:
         """Note which parts are links of one robot that may have contact with each other, and which rows of v move them."""

@@ -15,7 +15,7 @@ from contact.metrics import is_finite
 from contact.metrics_kernels import TINY
 from femsim.base.errors import InputError
 from femsim.model.bodies.body import Body, StepSettings
-from femsim.model.contact_rules import ContactRules
+from femsim.model.contact_rules import ContactRules, Welded
 from femsim.scene.frictions import anisotropic_pairs, pair_restitution, pair_softness
 from femsim.scene.own_contact import own_pairs
 from femsim.scene.pairs import ignored_pairs, led_parts, loose_parts
@@ -473,6 +473,12 @@ def _check_scene(scene: Scene) -> None:
             )
 
 
+def _welds(scene: Scene) -> list[Welded]:
+    """Say what welds hold; obstacles count as welded to the world, which matters only where something else is."""
+    still = [Welded((k, -1), (None, None), None) for k, part in enumerate(scene.parts) if part.body < 0]
+    return [*scene.welds, *still] if scene.welds else []
+
+
 def contact_rules(scene: Scene) -> ContactRules:
     """Rules of the contacts of a scene: none within a body but a robot, between parts both fixed or driven, and where ignored."""
     friction = scene.pair_friction()
@@ -487,5 +493,5 @@ def contact_rules(scene: Scene) -> ContactRules:
         friction.values, pair_restitution(scene.parts, scene.restitution_rules), pairs, scene.correction, scene.max_correction,
         anisotropic_pairs(scene.friction_rules, friction), scene.no_contact, ignored, scene.most_per_pair,
         pair_softness(scene.parts, scene.softness_rules, scene.restitution_rules), loose_parts(scene),
-        scene.until_broken, SLOW * scene.margin,
+        scene.until_broken, _welds(scene), SLOW * scene.margin,
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Contacts that wait until a joint breaks: what a whole joint holds together is left out of what was found."""
+"""Contacts that wait until a joint breaks: what whole joints hold together is left out of what was found."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from femsim.model.contact_rules import Breaks, UntilBroken
+from femsim.model.contact_rules import Breaks, UntilBroken, Welded
 
 
 class Held(NamedTuple):
@@ -32,6 +32,51 @@ class Held(NamedTuple):
     whole: tuple[bool, bool]
 
 
+class Grouped:
+    """Groups of what whole welds hold, also through other parts: contact in one would only repeat them.
+
+    Parameters
+    ----------
+    welds : sequence of Welded
+        What the scene says.
+    n_parts : int
+        Number of parts.
+    part, node : ndarray, (p,)
+        See :class:`WholeJoints`.
+    """
+
+    def __init__(self, welds: Sequence[Welded], n_parts: int, part: np.ndarray, node: np.ndarray) -> None:
+        self._welds, self._n_parts, self._part, self._node = welds, n_parts, part, node
+        self._known: tuple[bool, ...] | None = None
+        self._groups = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
+
+    def __bool__(self) -> bool:
+        """Whether there are welds."""
+        return bool(self._welds)
+
+    def now(self) -> tuple[np.ndarray, np.ndarray]:
+        """Group of each part, all of it, and of each point, -1 where no weld holds it alone."""
+        broken = tuple(weld.joint is not None and weld.joint.broken for weld in self._welds)
+        if broken != self._known:
+            self._known, self._groups = broken, self._found([w for w, off in zip(self._welds, broken, strict=True) if not off])
+        return self._groups
+
+    def _found(self, welds: Sequence[Welded]) -> tuple[np.ndarray, np.ndarray]:
+        """Find the groups by these welds."""
+        of_part = np.arange(self._n_parts + 1)  # the last is the world, which is part -1
+        for weld in welds:
+            if weld.nodes[0] is None and weld.nodes[1] is None:
+                a, b = of_part[list(weld.parts)]
+                of_part[of_part == a] = b
+        of_point = np.where(self._node < 0, of_part[self._part], -1)
+        for number, weld in enumerate(welds, self._n_parts + 1):
+            group = next((of_part[k] for k, nodes in zip(weld.parts, weld.nodes, strict=True) if nodes is None), number)
+            for k, nodes in zip(weld.parts, weld.nodes, strict=True):
+                if nodes is not None:
+                    of_point[(self._part == k) & np.isin(self._node, nodes)] = group
+        return of_part, of_point
+
+
 class WholeJoints:
     """Says of contacts which of them wait for a joint to break.
 
@@ -41,10 +86,20 @@ class WholeJoints:
         What the scene says.
     part, node : ndarray, (p,)
         Part of each point, and the node or link of its body that it belongs to; -1 on rigid parts.
+    welds : sequence of Welded
+        What welds hold, of ``n_parts`` parts. Default: nothing.
     """
 
-    def __init__(self, rules: Sequence[UntilBroken], part: np.ndarray, node: np.ndarray) -> None:
+    def __init__(
+        self,
+        rules: Sequence[UntilBroken],
+        part: np.ndarray,
+        node: np.ndarray,
+        welds: Sequence[Welded] = (),
+        n_parts: int = 0,
+    ) -> None:
         self._held = []
+        self._grouped = Grouped(welds, n_parts, part, node)
         for rule in rules:
             points = [
                 (part == k) & (True if nodes is None else np.isin(node, nodes))
@@ -76,11 +131,14 @@ class WholeJoints:
 
     def __bool__(self) -> bool:
         """Whether any holds now."""
-        return bool(self._held) and bool(self._now())
+        return not self._ignored and (bool(self._grouped) or (bool(self._held) and bool(self._now())))
 
     def at_shapes(self, point: np.ndarray, shape_part: np.ndarray) -> np.ndarray:
         """Which contacts between points (m,) and shapes of parts (m,) wait, (m,) bool."""
         out = np.zeros(len(point), dtype=np.bool_)
+        if self._grouped and not self._ignored:
+            of_part, of_point = self._grouped.now()
+            out |= of_point[point] == of_part[shape_part]
         for held in self._now():
             for own, other in ((0, 1), (1, 0)):
                 if held.whole[other]:
@@ -90,6 +148,10 @@ class WholeJoints:
     def at_surfaces(self, point: np.ndarray) -> np.ndarray:
         """Which contacts between points (m, 2, k) of two surfaces or strands wait, (m,) bool; -1 is no point."""
         out = np.zeros(len(point), dtype=np.bool_)
+        if self._grouped and not self._ignored:
+            group = self._grouped.now()[1][point]  # of each point; any where there is none
+            one = group[:, :1, :1]
+            out |= (one[:, 0, 0] >= 0) & ((group == one) | (point < 0)).all(axis=(1, 2))
         for held in self._now():
             first, second = ((own[point] | (point < 0)).all(axis=2) for own in held.points)
             out |= (first[:, 0] & second[:, 1]) | (first[:, 1] & second[:, 0])
