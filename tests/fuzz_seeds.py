@@ -269,14 +269,17 @@ readings = [{ logs = ["a.csv"], card = { time = { offset = 0.005 } } }]
 
 
 def _robots(folder: Path) -> list[Seed]:
-    """Robots that come with femsim, one of all kinds of joints and shapes, and the meshes of one."""
+    """Robots that come with femsim, one of all kinds of joints and shapes, and the meshes of one.
+
+    Round shapes are thin: the grids of meshes reach as far beyond them, and one robot took a second.
+    """
     import meshio
 
     import femsim as fs
 
     box = fs.box_tets((0.1, 0.1, 0.1), 1).surface()
     inertia = '<inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0.1"/></inertial>'
-    shapes = ('<sphere radius="0.1"/>', '<cylinder radius="0.1" length="0.2"/>', '<capsule radius="0.1" length="0.2"/>',
+    shapes = ('<sphere radius="0.02"/>', '<cylinder radius="0.02" length="0.2"/>', '<capsule radius="0.02" length="0.2"/>',
               '<mesh filename="link.stl" scale="1 1 0.5"/>', '<mesh filename="package://a/link.obj"/>')  # fmt: skip
     kinds = ("continuous", "prismatic", "fixed", "revolute")
     text = '<?xml version="1.0"?><robot name="r"><link name="l0"/>'

@@ -1,4 +1,4 @@
-"""The fuzzer of readers for a minute, and that it would see each of the failures that it is there for."""
+"""The fuzzer of readers on 8200 inputs, and that it would see each of the failures that it is there for."""
 
 from __future__ import annotations
 
@@ -19,8 +19,9 @@ pytestmark = [
 ]
 
 
-def test_no_input_fails_for_a_minute() -> None:
-    tally = fuzz.fuzz(1_000_000, seed=20, most_seconds=60.0)
+def test_no_input_fails() -> None:
+    """As many inputs as there is time for in a minute, at most."""
+    tally = fuzz.fuzz(8200, seed=20, most_seconds=60.0)
     assert not tally.failures, tally.failures[:5]
     assert tally.inputs > 100 and sum(ended["refused"] for ended in tally.ended.values()) > 50
 
