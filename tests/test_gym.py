@@ -48,7 +48,7 @@ def grasp(seen: np.ndarray) -> np.ndarray:
     """Lower, close, lift."""
     if seen[1] < 1.0 and seen[0] > -0.05:
         return np.array([-1.0, -1.0])
-    return np.array([0.0, 1.0]) if seen[1] < 15.0 else np.array([1.0, 0.0])
+    return np.array([0.0, 1.0]) if seen[1] < 6.0 else np.array([1.0, 0.0])
 
 
 def thread(seen: np.ndarray) -> np.ndarray:
@@ -95,6 +95,21 @@ def test_a_simple_policy_solves_the_examples_and_none_does_not(name: str, policy
         left, right = seen[-1][6:9], seen[-1][9:12]
         weight = 1000.0 * 9.81 * 4.0 / 3.0 * np.pi * 0.03**3
         assert -(left + right)[2] == pytest.approx(weight, rel=0.2)  # the polyhedron is lighter, the hand moves
+
+
+def test_no_policy_crushes_the_ball_or_passes_through_it() -> None:
+    """Of 35 episodes of random actions 17 were wrong: the hand pressed without limit, and fingers went between nodes."""
+    env, rng = GraspBall(), np.random.default_rng(4)
+    verdicts = []
+    for number in range(5):
+        speed = rng.choice([-1.0, 1.0], (4, *env.action_space.shape))  # held for a while, as exploration does
+        env.reset(seed=number)
+        over = False
+        while not over:
+            _, _, done, cut, info = env.step(speed[int(10.0 * env.sim.time / env.horizon) % 4])
+            over = done or cut
+        verdicts.append(info["verdict"])
+    assert "wrong" not in verdicts
 
 
 def test_seeds_make_the_same_episodes_also_in_processes() -> None:
