@@ -1,6 +1,6 @@
 """CANAL: its kernels against plain twins, its ways against one another, its ablations, piles, and the files of others.
 
-The kernels of ``canal_kernels`` and ``strict_with_slope`` have their twins here; ``ConvexNewton`` is that of ``newton_steps``.
+The kernels of ``canal_kernels`` and of the strict operator have their twins here; ``ConvexNewton`` is that of ``newton_steps``.
 """
 
 from __future__ import annotations
@@ -166,6 +166,36 @@ def test_the_slope_of_the_strict_operator_is_its_derivative() -> None:
             ahead, behind = (np.array(project_strict(*(trial[m] + s * e), mu[m])) for s in (1, -1))
             np.testing.assert_allclose(gain[m, :, c], beta[m] * (ahead - behind) / (2 * h), atol=1e-6 * beta[m])
     assert set(state) == {0, 1, 2}
+
+
+def test_the_strict_merit_and_its_backtracking_against_the_formula() -> None:
+    """|r|^2 along a direction, and the first half of it that gains enough; 0 where none does."""
+    rng, problem = np.random.default_rng(6), random_global(3)
+    nc, J, weight = problem.n_contacts, problem.J, problem.weight
+    lam, mu, beta = rng.standard_normal((nc, 3)), problem.friction, rng.uniform(0.5, 2.0, nc) * force_scales(problem.compliance)
+    v, d = rng.standard_normal((2, problem.n))
+
+    def merit(alpha: float) -> float:
+        u = (J @ (v + alpha * d)).reshape(-1, 3) + problem.phi
+        force = np.array([project_strict(*trial, bound) for trial, bound in zip(lam - beta[:, None] * u, mu, strict=True)])
+        return float(((weight * (problem.A @ (v + alpha * d) - problem.b - J.T @ force.ravel())) ** 2).sum())
+
+    def arguments(way: np.ndarray) -> tuple[np.ndarray, ...]:
+        u, along = (J @ v).reshape(-1, 3) + problem.phi, (J @ way).reshape(-1, 3)
+        return lam, u, along, mu, beta, problem.A @ v - problem.b, problem.A @ way, weight, J.indptr, J.indices, J.data
+
+    room, before = np.empty(problem.n), merit(0.0)
+    for alpha in (0.0, 1e-3, 0.4, 1.0, 7.0):
+        assert augmented_kernels.strict_merit(*arguments(d), alpha, room) == pytest.approx(merit(alpha), rel=1e-12)
+    u = (J @ v).reshape(-1, 3) + problem.phi
+    gain, force = np.empty((nc, 3, 3)), np.empty((nc, 3))
+    augmented_kernels.strict_with_slope(lam, u, mu, beta, force, gain, np.full(nc, -1, dtype=np.int8))
+    slope = problem.A.toarray() + J.T @ sp.block_diag(list(gain)) @ J
+    d = -30.0 * np.linalg.solve(slope, problem.A @ v - problem.b - J.T @ force.ravel())  # of Newton, but much too far
+    wanted = next(k for k in range(40) if merit(0.5**k) <= (1.0 - 2.0 * augmented_kernels.ARMIJO * 0.5**k) * before)
+    assert wanted > 2
+    assert augmented_kernels.strict_backtrack(*arguments(d), before, room) == (0.5**wanted, wanted + 1)
+    assert augmented_kernels.strict_backtrack(*arguments(-d), before, room) == (0.0, 40)
 
 
 # ---------------------------------------------------------------------- ways

@@ -10,6 +10,9 @@ from contact.compiled import njit
 from contact.cone import project_cone, project_strict
 from contact.solvers.primal_kernels import OPEN, SLIDE, STICK
 
+#: Backtracking: part of the slope that must be gained, and the smallest step.
+ARMIJO, SHORTEST = 1e-4, 1e-12
+
 
 @njit(cache=True)
 def trial_forces(
@@ -95,6 +98,77 @@ def strict_with_slope(
             gain[m, 1, 0], gain[m, 2, 0] = beta[m] * mu * d_0, beta[m] * mu * d_1
             gain[m, 1, 1], gain[m, 2, 2] = across * d_1 * d_1, across * d_0 * d_0
             gain[m, 1, 2] = gain[m, 2, 1] = -across * d_0 * d_1
+
+
+@njit(cache=True)
+def strict_merit(
+    lam: np.ndarray,
+    u: np.ndarray,
+    along: np.ndarray,
+    friction: np.ndarray,
+    beta: np.ndarray,
+    still: np.ndarray,
+    moving: np.ndarray,
+    weight: np.ndarray,
+    indptr: np.ndarray,
+    indices: np.ndarray,
+    data: np.ndarray,
+    alpha: float,
+    room: np.ndarray,
+) -> float:
+    """Return |r|^2 at v + alpha d, r = A v - b - J^T T(lam - beta u) with the strict operator T, times ``weight`` (n,).
+
+    ``u`` is J v + phi and ``along`` J d, (nc, 3) m/s; ``still`` A v - b and ``moving`` A d, (n,) N; J is in compressed rows.
+    ``room`` (n,) is scratch. The 13 arguments are the contacts, both ends, J and how far to go.
+    """
+    for i in range(room.shape[0]):
+        room[i] = still[i] + alpha * moving[i]
+    for m in range(lam.shape[0]):
+        force = project_strict(
+            lam[m, 0] - beta[m] * (u[m, 0] + alpha * along[m, 0]),
+            lam[m, 1] - beta[m] * (u[m, 1] + alpha * along[m, 1]),
+            lam[m, 2] - beta[m] * (u[m, 2] + alpha * along[m, 2]),
+            friction[m],
+        )
+        if force[0] == 0.0:
+            continue
+        for c in range(3):
+            for k in range(np.uint64(indptr[3 * m + c]), np.uint64(indptr[3 * m + c + 1])):
+                room[np.uint64(indices[k])] -= data[k] * force[c]
+    total = 0.0
+    for i in range(room.shape[0]):
+        total += (weight[i] * room[i]) ** 2
+    return total
+
+
+@njit(cache=True)
+def strict_backtrack(
+    lam: np.ndarray,
+    u: np.ndarray,
+    along: np.ndarray,
+    friction: np.ndarray,
+    beta: np.ndarray,
+    still: np.ndarray,
+    moving: np.ndarray,
+    weight: np.ndarray,
+    indptr: np.ndarray,
+    indices: np.ndarray,
+    data: np.ndarray,
+    before: float,
+    room: np.ndarray,
+) -> tuple[float, int]:
+    """Halve alpha from 1 until |r|^2 falls enough from ``before``; 0 where it never does, and the evaluations.
+
+    Arguments as in :func:`strict_merit`.
+    """
+    alpha, count = 1.0, 0
+    while alpha > SHORTEST:
+        count += 1
+        merit = strict_merit(lam, u, along, friction, beta, still, moving, weight, indptr, indices, data, alpha, room)
+        if merit <= (1.0 - 2.0 * ARMIJO * alpha) * before:
+            return alpha, count
+        alpha *= 0.5
+    return 0.0, count
 
 
 @njit(cache=True, inner=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Literal
 
 import numpy as np
@@ -16,8 +15,6 @@ from contact.solvers.canal_ways import columns_of
 from contact.solvers.newton_ways import DenseWay, SparseWay, Way
 
 Globalization = Literal["damped", "dogleg"]
-#: Backtracking: part of the slope that must be gained, factor and smallest step.
-_ARMIJO, _HALF, _SHORTEST = 1e-4, 0.5, 1e-12
 #: Trust region: gains below and above which it changes, by which factors, and the least gain of a step that is taken.
 _POOR, _GOOD, _SHRINK, _GROW, _TAKEN = 0.25, 0.75, 0.25, 2.0, 1e-4
 #: Smallest radius beside the size of the start.
@@ -48,7 +45,7 @@ class StrictNewton:
         columns = columns_of(system.problem)
         self._way = next(way for way in ways if way.take(system.problem, columns))
         nc = system.problem.n_contacts
-        self._force, self._gain = np.empty((nc, 3)), np.empty((nc, 3, 3))
+        self._force, self._gain, self._room = np.empty((nc, 3)), np.empty((nc, 3, 3)), np.empty(system.problem.n)
 
     def forces(self, given: Surrogate, u: np.ndarray) -> np.ndarray:
         """T of the trial forces."""
@@ -57,18 +54,14 @@ class StrictNewton:
         return force
 
     def _residual(self, given: Surrogate, v: np.ndarray, state: np.ndarray) -> tuple[np.ndarray, float]:
-        """Return r at v, (n,), N, times the weight, and the size of its largest term; sets the gains."""
-        terms = self._terms(given, v, state)
-        weight = self._problem.weight
-        scale = max(norm(weight * term) for term in terms)
-        return weight * (terms[0] - terms[1] - terms[2]), max(scale, TINY)
-
-    def _terms(self, given: Surrogate, v: np.ndarray, state: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return A v, b and what contacts push, each (n,), N; sets the gains."""
-        problem = self._problem
-        u = problem.moved(v).reshape(-1, 3) + problem.phi
-        kernels.strict_with_slope(given.lam, u, problem.friction, given.beta, self._force, self._gain, state)
-        return problem.times(v), problem.b, problem.pushed(self._force)
+        """Return r at v, (n,), N, times the weight, and the size of its largest term; sets the gains, u and A v - b there."""
+        problem, weight = self._problem, self._problem.weight
+        self._u = problem.moved(v).reshape(-1, 3) + problem.phi
+        kernels.strict_with_slope(given.lam, self._u, problem.friction, given.beta, self._force, self._gain, state)
+        moving, pushed = problem.times(v), problem.pushed(self._force)
+        self._still = moving - problem.b
+        scale = max(norm(weight * term) for term in (moving, problem.b, pushed))
+        return weight * (self._still - pushed), max(scale, TINY)
 
     def solve(self, given: Surrogate, v: np.ndarray, state: np.ndarray, aim: float, most: int) -> InnerFound:
         """Step until the residual is at most ``aim``, they are so many, or no step reduces the merit function."""
@@ -84,12 +77,12 @@ class StrictNewton:
             d = -self._way.solve(r / weight) if self._way.factorize(self._gain) else np.full(len(v), np.nan)
             if not np.isfinite(d).all():
                 break
-            look = self._looker(given, v, state)
             if self._method == "damped":
-                taken, count = _backtrack(look, d, float(r @ r))
+                alpha, count = kernels.strict_backtrack(*self._along(given, d), float(r @ r), self._room)
+                taken = alpha * d if alpha > 0.0 else None
             else:
                 radius = radius or float(np.linalg.norm(d / weight))
-                taken, radius, count = self._dogleg(look, r, d, radius)
+                taken, radius, count = self._dogleg(given, r, d, radius)
             evaluations += count
             if taken is None:
                 step += 1
@@ -99,21 +92,16 @@ class StrictNewton:
         self._residual(given, v, state)
         return InnerFound(step, evaluations, step, float(np.linalg.norm(r)) / scale)
 
-    def _looker(self, given: Surrogate, v: np.ndarray, state: np.ndarray) -> Callable[[np.ndarray], float]:
-        """Return |r|^2 at v + d as a function of d; it leaves the gains at v as they are."""
-        gain, weight = self._gain.copy(), self._problem.weight
+    def _along(self, given: Surrogate, d: np.ndarray) -> tuple[np.ndarray, ...]:
+        """Return the arguments of :func:`augmented_kernels.strict_merit` from v, where the residual was asked last, along d."""
+        problem, J = self._problem, self._problem.J
+        moved = problem.moved(d).reshape(-1, 3)
+        return (
+            given.lam, self._u, moved, problem.friction, given.beta, self._still, problem.times(d), problem.weight,
+            J.indptr, J.indices, J.data,
+        )  # fmt: skip
 
-        def look(d: np.ndarray) -> float:
-            moving, given_force, pushed = self._terms(given, v + d, state)
-            self._gain[:] = gain
-            r = weight * (moving - given_force - pushed)
-            return float(r @ r)
-
-        return look
-
-    def _dogleg(
-        self, look: Callable[[np.ndarray], float], r: np.ndarray, newton: np.ndarray, radius: float
-    ) -> tuple[np.ndarray | None, float, int]:
+    def _dogleg(self, given: Surrogate, r: np.ndarray, newton: np.ndarray, radius: float) -> tuple[np.ndarray | None, float, int]:
         """Powell's step in the variables v / weight: the step or None, the next radius, and the evaluations."""
         w = self._problem.weight
         gradient = w * self._product(w * r, transposed=True)
@@ -124,7 +112,8 @@ class StrictNewton:
         for count in range(1, 100):
             p = _dogleg_point(cauchy, p_newton, radius)
             linear = r + w * self._product(w * p)
-            gained = (before - look(w * p)) / max(before - float(linear @ linear), TINY)
+            there = kernels.strict_merit(*self._along(given, w * p), 1.0, self._room)
+            gained = (before - there) / max(before - float(linear @ linear), TINY)
             full = float(np.linalg.norm(p)) >= 0.99 * radius
             if gained < _POOR:
                 radius *= _SHRINK
@@ -142,17 +131,6 @@ class StrictNewton:
         moved = problem.moved(x).reshape(-1, 3)
         along = np.einsum("mdc,md->mc" if transposed else "mcd,md->mc", gain, moved)
         return np.asarray(problem.A @ x + problem.pushed(along))
-
-
-def _backtrack(look: Callable[[np.ndarray], float], d: np.ndarray, before: float) -> tuple[np.ndarray | None, int]:
-    """Halve a step until |r|^2 falls enough; None where it never does, and the evaluations."""
-    alpha, count = 1.0, 0
-    while alpha > _SHORTEST:
-        count += 1
-        if look(alpha * d) <= (1.0 - 2.0 * _ARMIJO * alpha) * before:
-            return alpha * d, count
-        alpha *= _HALF
-    return None, count
 
 
 def _dogleg_point(cauchy: np.ndarray, newton: np.ndarray, radius: float) -> np.ndarray:
