@@ -30,6 +30,9 @@ _MANY, _TRIED = 16, 30
 _SINGULAR = 0.7
 #: Residual that CANAL aims at, its most iterations, and the residual with which its answer will do.
 _SHARP, _ITERATIONS, _FINE = 2e-9, 60, 1e-8
+#: Sweeps and Newton steps after CANAL: of 38 problems of 141 to 188 contacts of a wall of boxes in a jam they solve what 20 000
+#: solve, in 0.1 s, not 1 to 4.
+_AFTER = 300
 #: Of so many contacts CANAL is asked first, where a sparse root of W is known: a sweep over them takes as long as its answer.
 _SWEPT = 150
 #: What :class:`~contact.solvers.dense.DenseSolver` begins with.
@@ -112,16 +115,18 @@ def _solve_group(
             left, residual = left - found.sweeps, found.residual
             if residual <= max(tolerance, min(enough, _SHARP)) or found.runaway:
                 return residual
-        residual = _solve_by_velocities(solver, q, lam, residual, root)
-        if residual <= min(enough, _FINE):
-            return residual
+        improved = _solve_by_velocities(solver, q, lam, residual, root)
+        if improved is not None:
+            if improved <= min(enough, _FINE):
+                return improved
+            left = min(left, _AFTER)
     return solver.solve(q, lam, tolerance, left, enough=enough).residual
 
 
 def _solve_by_velocities(
     solver: DenseSolver, q: np.ndarray, lam: np.ndarray, before: float, root: Callable[[], sp.csr_matrix] | None
-) -> float:
-    """Improve lam (3k,), N, by CANAL, where far fewer velocities than contacts have rows are moved; return its residual."""
+) -> float | None:
+    """Improve lam (3k,), N, by CANAL, and return its residual; None where not far fewer velocities than rows are moved."""
     if root is None:
         problem = LocalProblem(solver.WT, q.reshape(-1, 3), solver.friction).equivalent
     else:
@@ -132,7 +137,7 @@ def _solve_by_velocities(
             sp.identity(n, format="csc"), np.zeros(n), R, q.reshape(-1, 3), solver.friction, 1.0, groups
         )  # fmt: skip
     if problem.n > _SINGULAR * len(q):
-        return before
+        return None
     canal = Canal(CanalOptions(tolerance=_SHARP, max_iterations=_ITERATIONS))
     found = canal.solve(problem, WarmStart(problem.J.T @ lam, lam.reshape(-1, 3))).lam.ravel()
     residual = solver.residual(q, found)

@@ -15,6 +15,7 @@ from scipy.spatial.transform import Rotation
 import femsim as fs
 from contact import WarmStart
 from contact.solvers import make_solver
+from contact.solvers.auto import Auto
 from femsim.model.actuators import find_chamber
 from femsim.model.bodies.momentum_kernels import step_forces
 from femsim.model.bodies.rigid_kernels import free_rotation
@@ -594,3 +595,23 @@ def test_loads_of_the_solved_step_act_at_theta_dt(theta: float, integrator: str)
     assert max(solves) > 1, "the equations were solved, not only linearised"
     wanted = sum(0.01 * load(0.01 * (k + theta)) for k in range(4))
     np.testing.assert_allclose(block.momentum(stepper.state.q, stepper.state.v), wanted, rtol=1e-6, atol=1e-12)
+
+
+def test_a_step_whose_contact_problems_are_not_solved_ends_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a jam none of 25 was, at half a second each; a stretched bar needs them all, and a solver that owns to none stops it."""
+
+    def bar() -> fs.Simulation:
+        scene = fs.Scene("bar", dt=0.02, gravity=(0.0, 0.0, 0.0))
+        law = MooneyRivlin(2e4, 5e3)
+        stretched = (2.5, 0.7, 0.7)
+        scene.add_soft(
+            "bar", fs.box_tets((0.02,) * 3, 2), Elastic(1e5, 0.4, 1000.0), law=law, start_points=lambda x: x * np.array(stretched)
+        )
+        return fs.Simulation(scene, max_halvings=0)
+
+    with bar() as sim:
+        assert sim.step().report.solves == 25
+    solve = Auto.solve
+    monkeypatch.setattr(Auto, "solve", lambda *given: replace(solve(*given), status="stopped at the limit"))
+    with bar() as sim:
+        assert sim.step().report.solves == 5 and not sim.converged

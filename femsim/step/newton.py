@@ -25,6 +25,8 @@ from femsim.step.system import System
 NOT_SOLVED = "The nonlinear equations of the step"
 #: Part of the nonlinear tolerance that the residuals of a contact problem may reach which its solver did not call converged.
 _NEARLY = 0.1
+#: A step whose contact problems were not solved so often ends: in a jam all 25 of a step were not, at half a second each.
+_UNSOLVED = 5
 #: Speed, m/s or rad/s, that no answer has: equations that led there are not solved, and nothing can be found where it goes.
 _LIGHT = 3e8
 #: Tangents of bodies of nodes serve once more where the residual is below this many tolerances: each such solve leaves some
@@ -275,7 +277,7 @@ def solve_step(
     enough = _enough(system, rows, newton)
     refined = False  # beyond the tolerance, once: what the residual of all bodies hides
     while newton.tolerance is not None:
-        goes_on = _goes_on(search.last, newton, enough, search.solves) or (loose and search.solves == 1)
+        goes_on = _goes_on(search, newton, enough) or (loose and search.solves == 1)
         if not goes_on and (refined or search.solves >= newton.max_solves or not search.last.hides(newton)):
             break
         refined = refined or not goes_on
@@ -305,6 +307,8 @@ class _Search:
         self._system, self._settings, self._solver, self._newton, self._following = system, settings, solver, newton, following
         self.residuals: list[float] = []
         self._iterations, self._effort = 0, 0.0
+        #: contact problems that were not solved
+        self.unsolved = 0
         #: the last places, and what they led to
         self._places: list[np.ndarray] = []
         self._led_to: list[_Iterate] = []
@@ -369,6 +373,7 @@ class _Search:
     def _note(self, place: np.ndarray, last: _Iterate) -> None:
         """Count a linearisation, and remember where it was and what it led to."""
         self.last = last
+        self.unsolved += not last.solution.converged
         self._places, self._led_to = [*self._places[-_MEMORY:], place], [*self._led_to[-_MEMORY:], last]
         self.residuals.append(last.residual)
         self._iterations += last.solution.iterations
@@ -546,9 +551,10 @@ def _enough(system: System, rows: ContactRows, newton: Newton) -> float:
     return min(tolerance, max(_FLIGHT * tolerance, _FLIGHT_LEAST))
 
 
-def _goes_on(last: _Iterate, newton: Newton, enough: float, solves: int) -> bool:
-    """Whether a step is linearised once more, after so many contact problems, unless its residual is ``enough``."""
-    if newton.tolerance is None or last.holds(enough) or solves >= newton.max_solves:
+def _goes_on(search: _Search, newton: Newton, enough: float) -> bool:
+    """Whether a step is linearised once more, unless its residual is ``enough``."""
+    last = search.last
+    if newton.tolerance is None or last.holds(enough) or search.solves >= newton.max_solves or search.unsolved >= _UNSOLVED:
         return False
     return bool(np.isfinite(last.residual)) and _leads_on(last, newton.tolerance)
 
