@@ -78,7 +78,8 @@ class BodyCalls(SceneContents):
         regions : mapping of str to str or Elastic, optional
             Materials of regions of the mesh, e.g. ``{"base": "pla"}`` for a layer that bends but does not stretch; all other
             elements have ``material``. Regions are the physical groups of a mesh file, or those of ``mesh.with_region``. All
-            materials of a body have the same ``rayleigh_alpha``.
+            materials of a body have the same ``rayleigh_alpha``. A part of metal in rubber, a million times as stiff, takes many
+            solves a step: make it a rigid body and weld it to the soft one by ``join``.
         element : {"linear", "quadratic"}
             Quadratic ones add a node to every edge, bend well on coarse meshes and do not lock up to nu = 0.499.
         added_mass : callable, optional
