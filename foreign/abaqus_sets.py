@@ -31,19 +31,27 @@ def element_sets(path: str, corners: Sequence[int]) -> tuple[list[np.ndarray], d
     """
     blocks: list[np.ndarray] = []
     sets: dict[str, list[np.ndarray]] = {}
+    spelt: dict[str, str] = {}  # names by what they are in capitals, since case does not count
     for keyword, options, lines in _cards(path):
         words = [word.strip() for line in lines for word in line.split(",") if word.strip()]
-        name = options.get("ELSET", "")
+        name = _plain(options.get("ELSET", ""))
+        name = spelt.setdefault(name.upper(), name)
         if keyword == "ELEMENT":
             labels = np.array(words, dtype=np.int64).reshape(-1, corners[len(blocks)] + 1)[:, 0]
             blocks.append(labels)
             if name:
                 sets.setdefault(name, []).append(labels)
         elif keyword == "ELSET":
-            sets.setdefault(name, []).extend(_members(words, "GENERATE" in options, sets))
+            members = [spelt.get(_plain(word).upper(), word) for word in words]
+            sets.setdefault(name, []).extend(_members(members, "GENERATE" in options, sets))
     if len(blocks) != len(corners):
         raise ValueError("it has other blocks of elements than meshio has read")
     return blocks, {name: np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *labels])) for name, labels in sets.items()}
+
+
+def _plain(name: str) -> str:
+    """Return a name without its quotes."""
+    return name.strip('"')
 
 
 def _members(words: list[str], generate: bool, sets: dict[str, list[np.ndarray]]) -> Iterator[np.ndarray]:

@@ -131,8 +131,23 @@ def _tagged(mesh: Any, wanted: list[bool]) -> dict[str, np.ndarray]:
         if len(values) > _MOST_REGIONS:  # a number for each cell is no region
             continue
         names = {int(number): str(name) for name, (number, dimension) in mesh.field_data.items() if dimension == _DIMENSION}
-        return {names.get(int(value), str(value)): np.flatnonzero(tags == value) for value in values}
+        found = {names.get(int(value), str(value)): np.flatnonzero(tags == value) for value in values}
+        return found | _groups(mesh, wanted)
     return {}
+
+
+def _groups(mesh: Any, wanted: list[bool]) -> dict[str, np.ndarray]:
+    """Named groups of gmsh, of which a volume may be in several; its tag is one of them."""
+    starts = np.cumsum([0, *(len(block) if is_wanted else 0 for block, is_wanted in zip(mesh.cells, wanted, strict=True))])
+    found = {}
+    for name, blocks in mesh.cell_sets.items():
+        if name.startswith("gmsh:") or len(blocks) != len(wanted):
+            continue
+        own = [start + np.asarray(cells) for start, cells, is_wanted in zip(starts, blocks, wanted, strict=False) if is_wanted]
+        cells = np.concatenate([np.zeros(0, dtype=np.int64), *own]).astype(np.int64)
+        if len(cells):
+            found[str(name)] = cells
+    return found
 
 
 def _sets(path: str, mesh: Any, wanted: list[bool]) -> dict[str, np.ndarray]:

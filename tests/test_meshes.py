@@ -381,6 +381,48 @@ def test_regions_of_a_file_are_read_by_their_tags(tmp_path, suffix, kind, tag):
     assert not mesh.regions
 
 
+def test_a_volume_of_gmsh_may_be_in_several_groups(tmp_path):
+    """Its tag is the first of them alone; a surface may have the number of a volume."""
+    mesh, upper = in_two()
+    head = [
+        "$MeshFormat",
+        "4.1 0 8",
+        "$EndMeshFormat",
+        "$PhysicalNames",
+        "4",
+        '3 1 "soft"',
+        '3 2 "hard"',
+        '3 7 "all"',
+        '2 1 "skin"',
+    ]
+    box = "-1 -1 -1 1 1 1"
+    entities = [
+        "$EndPhysicalNames",
+        "$Entities",
+        "0 0 1 2",
+        f"9 {box} 1 1 0",
+        f"1 {box} 2 1 7 0",
+        f"2 {box} 2 2 7 0",
+        "$EndEntities",
+    ]
+    nodes = ["$Nodes", f"1 {len(mesh.points)} 1 {len(mesh.points)}", f"3 1 0 {len(mesh.points)}"]
+    nodes += [
+        *map(str, range(1, len(mesh.points) + 1)),
+        *(" ".join(map(str, point)) for point in mesh.points.tolist()),
+        "$EndNodes",
+    ]
+    cells = ["$Elements", "3 97 1 97", "2 9 2 1", "1 1 2 3"]
+    for entity, chosen in ((1, ~upper), (2, upper)):
+        cells += [f"3 {entity} 4 {chosen.sum()}"]
+        cells += [" ".join(map(str, [2 + k, *(mesh.tets[k] + 1)])) for k in np.flatnonzero(chosen).tolist()]
+    path = tmp_path / "bar.msh"
+    path.write_text("\n".join([*head, *entities, *nodes, *cells, "$EndElements", ""]))
+    read = meshes.load_tetmesh(path)
+    regions = {name: cells.tolist() for name, cells in read.regions.items()}
+    assert regions["hard"] == list(range(48, 96)) and regions["all"] == list(range(96)) and regions["soft"] == list(range(48))
+    assert (read.points[read.tets[read.regions["hard"]]].mean(axis=1)[:, 2] > 0.0).all()
+
+
 ABAQUS = """*Heading
 ** a comment, with, commas
 *NODE
@@ -396,13 +438,13 @@ ABAQUS = """*Heading
 *ELSET, ELSET=CLAMP
 101, 102,
 103
-*elset, elset=every second, generate
+*elset, elset="every second", generate
 101, 105, 2
 *ELSET, ELSET=both
 CLAMP, Pad
 *ELSET, ELSET=shell
 9001
-*ELSET, ELSET=CLAMP
+*ELSET, ELSET=Clamp
 201
 """
 
@@ -420,7 +462,7 @@ def abaqus_text() -> str:
 
 
 def test_regions_of_abaqus_are_its_element_sets(tmp_path):
-    """They may overlap, and are counted over several blocks; meshio gave Pad to the first block. Sets of nodes are none."""
+    """They may overlap; meshio gave Pad to the first block. Case and quotes do not count; sets of nodes are none."""
     path = tmp_path / "bar.inp"
     path.write_text(abaqus_text())
     read = meshes.load_tetmesh(path)

@@ -220,6 +220,7 @@ def test_materials_of_regions_are_written_and_drawn(tmp_path: Path) -> None:
     run = fs.simulate(scene, duration=1.0, out=tmp_path / "run", fields=("default", "material"))
     entry = run.info["bodies"]["beam"]
     assert entry["material"]["name"] == "soft" and entry["regions"]["upper"]["name"] == "pla"
+    assert entry["regions"]["upper"]["law"] == "corotational"
     assert entry["regions"]["upper"]["elements"] == 60 and entry["regions"]["upper"]["young_modulus_Pa"] == 3.5e9
     part = fs.read_part(fs.read_pvd(tmp_path / "run" / "frames.pvd")[-1][1]["beam"])
     material = part.cell_data["material"]

@@ -73,13 +73,14 @@ class BodyCalls(SceneContents):
         load : callable, optional
             ``load(t) -> (3,)`` total force in N spread by mass, or ``(n, 3)`` nodal forces.
         law : Law or str, optional
-            Elastic law instead of the material's: "corotational", "st_venant_kirchhoff", "stable_neo_hookean", or one with
+            Elastic law instead of that of ``material``: "corotational", "st_venant_kirchhoff", "stable_neo_hookean", or one with
             constants such as ``fs.MooneyRivlin(c10, c01)``, scaled to the material's E and nu (docs/materials.md).
         regions : mapping of str to str or Elastic, optional
             Materials of regions of the mesh, e.g. ``{"base": "pla"}`` for a layer that bends but does not stretch; all other
             elements have ``material``. Regions are the physical groups of a mesh file, or those of ``mesh.with_region``. All
-            materials of a body have the same ``rayleigh_alpha``. A part of metal in rubber, a million times as stiff, takes many
-            solves a step: make it a rigid body and weld it to the soft one by ``join``.
+            materials of a body have the same ``rayleigh_alpha``; where laws, Prony terms or ``rayleigh_beta`` differ, a step may
+            take twice as long. A part of metal in rubber, a million times as stiff, takes many solves a step: make it a rigid
+            body and weld it to the soft one by ``join``.
         element : {"linear", "quadratic"}
             Quadratic ones add a node to every edge, bend well on coarse meshes and do not lock up to nu = 0.499.
         added_mass : callable, optional

@@ -69,8 +69,8 @@ def join(
     if soft and kind == "weld":
         if len(soft) == 2:
             raise InputError(
-                f"{what}: a weld does not glue two soft bodies to each other; make them one mesh of one material, or "
-                "weld both to a rigid body."
+                f"{what}: a weld does not glue two soft bodies to each other; make them one mesh with a region "
+                "for each material, or weld both to a rigid body."
             )
         if soft[0] != numbers[0]:
             raise InputError(f"{what}: name the soft body first, then what its nodes are glued to.")

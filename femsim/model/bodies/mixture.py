@@ -86,11 +86,12 @@ class Mixture:
         return all(one.rayleigh_beta == first.rayleigh_beta and one.prony == first.prony for one in others)
 
     def describe(self) -> dict[str, Any]:
-        """Entry in ``run.json``: the material of the body, and that of each region with its number of elements."""
+        """Entry in ``run.json``: the material of the body, and that of each region with its law and number of elements."""
         entry: dict[str, Any] = {"material": describe_elastic(self.materials[0])}
         if self.regions:
             entry["regions"] = {
-                region.name: describe_elastic(region.elastic) | {"elements": len(region.elements)} for region in self.regions
+                region.name: describe_elastic(region.elastic) | {"law": region.elastic.law.kind, "elements": len(region.elements)}
+                for region in self.regions
             }
         return entry
 
