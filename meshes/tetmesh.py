@@ -93,13 +93,19 @@ class TetMesh:
         Raises
         ------
         MeshError
-            If the name is empty or taken, the answer is not one boolean for each tetrahedron, or none is in the region.
+            If the name is empty or taken, ``where`` is no function or its answer not one boolean for each tetrahedron, or none
+            is in the region.
         """
         this = f"mesh {self.name!r}"
         if not isinstance(name, str) or not name:
             raise MeshError(f"{this}: the name of a region is {name!r}, but must be a text; call it e.g. 'base'.")
         if name in self.regions:
             raise MeshError(f"{this}: region {name!r} exists already; choose another name.")
+        if not callable(where):
+            raise MeshError(
+                f"{this}: where of region {name!r} is of type {type(where).__name__}, but must be a function of the centres of "
+                "tetrahedra, e.g. lambda x: x[:, 2] < 0.002."
+            )
         centres: Floats = self.points[self.tets].mean(axis=1)
         inside = np.asarray(where(centres))
         if inside.shape != (len(centres),) or inside.dtype != bool:

@@ -505,6 +505,7 @@ def test_named_regions_are_saved_with_the_mesh(tmp_path):
         ("top", lambda x: x[:, 2] > 0.0, "region 'top' exists already; choose another name"),
         ("low", lambda x: x[:, 2], r"gave float64 of shape \(96,\), but must give a boolean for each of the 96 centres"),
         ("low", lambda x: x[0] > 0.0, r"gave bool of shape \(3,\)"),
+        ("low", [0, 1], "where of region 'low' is of type list, but must be a function of the centres of tetrahedra"),
         ("low", lambda x: x[:, 2] > 1.0, r"no tetrahedron is in region 'low'; their centres span \[.*\] m: move its border"),
     ],
 )

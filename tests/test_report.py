@@ -113,6 +113,14 @@ def test_numbers_of_the_page_are_those_of_the_run(copy: Path) -> None:
     assert page.items == []
 
 
+def test_a_body_is_made_of_the_materials_of_its_regions_too(copy: Path) -> None:
+    info = json.loads((copy / "run.json").read_text())
+    info["bodies"]["cube"]["regions"] = {"base": {"name": "pla", "young_modulus_Pa": 3.5e9, "elements": 12}}
+    (copy / "run.json").write_text(json.dumps(info))
+    made = next(row for row in read(write_report(copy, stills=0)).tables["Bodies"] if row[0] == "cube")[3]
+    assert "rubber" in made and made.endswith("; region base: name pla, young_modulus_Pa 3.5e+09, elements 12")
+
+
 def test_the_health_verdict_comes_first(copy: Path) -> None:
     text = write_report(copy, stills=0).read_text(encoding="utf-8")
     assert text.index('<p>Health: <span class="good">good</span></p>') < text.index("<p><span class=")
@@ -198,6 +206,7 @@ def test_wrong_words_of_the_user_are_refused(copy: Path, call: Callable[..., tup
     ("name", "value"),
     [
         ("friction", [1, None, {"surfaces": 3}]), ("friction", 5), ("bodies", {"cube": 3}), ("bodies", {"cube": {"mesh": 1}}),
+        ("bodies", {"cube": {"regions": {"base": 1}}}),
         ("timings_s", {"solve": "long", "wall": 10**400}), ("process", 7), ("process", {"step": "x", "pid": 10**400}),
     ],
 )  # fmt: skip

@@ -248,13 +248,10 @@ def _setting(info: Mapping[str, Any]) -> str:
     bodies = []
     for name in _section(info, "bodies"):
         body = _section(_section(info, "bodies"), name)
-        made = ", ".join(
-            str(value) if key == "what" else f"{key} {_plain(value)}"
-            for group in (body, *(_section(body, part) for part in ("material", "mesh", "section")))
-            for key, value in group.items()
-            if not isinstance(value, Mapping) and key not in ("mass_kg", "velocities", "digest")
-        )
-        bodies.append([name, _plain(body.get("mass_kg")), _plain(body.get("velocities")), made])
+        made = [_values(body, *(_section(body, part) for part in ("material", "mesh", "section")))]
+        regions = _section(body, "regions")
+        made += [f"region {region}: {_values(_section(regions, region))}" for region in regions]
+        bodies.append([name, _plain(body.get("mass_kg")), _plain(body.get("velocities")), "; ".join(made)])
     pairs = info.get("friction")
     friction = [
         [_plain(pair.get("bodies", pair.get("surfaces", "-")), " / "), _plain(pair.get("coefficients", pair.get("coefficient")))]
@@ -290,6 +287,16 @@ def _reproduction(info: Mapping[str, Any], run_dir: Path) -> str:
         text = html.escape(source.read_text(encoding="utf-8", errors="replace"))
         scene = f"<details><summary>The scene that ran</summary><pre>{text}</pre></details>\n"
     return f"<h2>To repeat this run</h2>\n{table(['what', 'value'], rows, text=True)}{scene}"
+
+
+def _values(*groups: Mapping[str, Any]) -> str:
+    """Names and values of parts of run.json in a line, without those that have columns of their own."""
+    return ", ".join(
+        str(value) if key == "what" else f"{key} {_plain(value)}"
+        for group in groups
+        for key, value in group.items()
+        if not isinstance(value, Mapping) and key not in ("mass_kg", "velocities", "digest")
+    )
 
 
 def _plain(value: Any, between: str = ", ") -> str:

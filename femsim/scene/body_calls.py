@@ -67,7 +67,7 @@ class BodyCalls(SceneContents):
         velocity, angular_velocity : (3,) float, m/s and rad/s
             Initial velocity of the centre of mass, and initial angular velocity about it, as if the body were rigid; world frame.
         surface : str, optional
-            Surface name for friction; default the name of the material.
+            Surface name for friction, also of its regions; default the name of ``material``.
         fixed : callable, optional
             ``fixed(points (n, 3) m) -> (n,) bool``: nodes that never move.
         load : callable, optional
@@ -75,6 +75,7 @@ class BodyCalls(SceneContents):
         law : Law or str, optional
             Elastic law instead of that of ``material``: "corotational", "st_venant_kirchhoff", "stable_neo_hookean", or one with
             constants such as ``fs.MooneyRivlin(c10, c01)``, scaled to the material's E and nu (docs/materials.md).
+            Regions keep theirs.
         regions : mapping of str to str or Elastic, optional
             Materials of regions of the mesh, e.g. ``{"base": "pla"}`` for a layer that bends but does not stretch; all other
             elements have ``material``. Regions are the physical groups of a mesh file, or those of ``mesh.with_region``. All

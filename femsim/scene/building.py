@@ -44,7 +44,7 @@ from femsim.scene.checks import (
     vector,
 )
 from femsim.scene.contents import SceneContents
-from materials import Elastic, Law, RodSection, material as card
+from materials import Elastic, Law, MaterialError, RodSection, material as card
 from meshes import TetMesh, load_tetmesh, require_simple
 
 RodContact = Literal["centre", "surface"]
@@ -141,9 +141,9 @@ def _regions(name: str, mesh: TetMesh, elastic: Elastic, given: Mapping[str, str
     taken = np.full(len(mesh.tets), -1)
     for region, material in given.items():
         if region not in mesh.regions:
-            known = did_you_mean(region, mesh.regions) if mesh.regions else "; it has none: name some by mesh.with_region."
+            known = did_you_mean(str(region), mesh.regions) if mesh.regions else "; it has none: name some by mesh.with_region."
             raise InputError(f"region {region!r} of {name}: its mesh has no such region{known}")
-        own = elastic_of(material)
+        own = elastic_of(material, f"region {region!r} of {name}: ")
         if own.rayleigh_alpha != elastic.rayleigh_alpha:
             raise InputError(
                 f"region {region!r} of {name}: its material has rayleigh_alpha {own.rayleigh_alpha:g} 1/s, that of the body "
@@ -154,7 +154,7 @@ def _regions(name: str, mesh: TetMesh, elastic: Elastic, given: Mapping[str, str
             other = out[int(shared.max())].name
             raise InputError(
                 f"regions {other!r} and {region!r} of {name} share {int((shared >= 0).sum())} tetrahedra, which can have one "
-                "material; give one of the two regions none."
+                "material; leave one of the two out of regions, or make one by mesh.with_region that ends at the other."
             )
         taken[mesh.regions[region]] = len(out)
         out.append(Region(region, own, mesh.regions[region]))
@@ -357,14 +357,19 @@ def _speed(scene: SceneContents, name: str, velocity: Vector) -> np.ndarray:
     return speed
 
 
-def elastic_of(value: str | Elastic) -> Elastic:
-    """Values of a material: a card of the library, or values of one's own."""
-    if not isinstance(value, (str, Elastic)):
+def elastic_of(value: str | Elastic, what: str = "") -> Elastic:
+    """Values of a material: a card of the library, or values of one's own; ``what`` begins the messages."""
+    if isinstance(value, Elastic):
+        return value
+    if not isinstance(value, str):
         raise InputError(
-            f"material is {value!r}; give the name of a card (femsim materials) or values of your own, for instance "
+            f"{what}material is {value!r}; give the name of a card (femsim materials) or values of your own, for instance "
             "fs.Elastic(density=1070, young_modulus=1e5, poisson_ratio=0.45)."
         )
-    return value if isinstance(value, Elastic) else card(value).elastic()
+    try:
+        return card(value).elastic()
+    except MaterialError as error:
+        raise MaterialError(f"{what}{error}") from None
 
 
 def warn_of_size(scene: SceneContents, name: str, points: np.ndarray) -> None:
