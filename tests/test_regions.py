@@ -234,6 +234,7 @@ def test_materials_of_regions_are_written_and_drawn(tmp_path: Path) -> None:
         ({"uper": GUM}, "region 'uper' of beam: its mesh has no such region; did you mean 'upper'?"),
         ({7: GUM}, "region 7 of beam: its mesh has no such region; there are right, upper."),
         ({"upper": "pal"}, "region 'upper' of beam: material 'pal' is not in the library; did you mean 'pla'"),
+        ({"upper": fs.material("pla")}, "material is the card 'pla'; give what its elastic() returns, or the name of a card."),
         ({"upper": 3e6}, "region 'upper' of beam: material is 3000000.0; give the name of a card"),
         ({"upper": GUM.replace(rayleigh_alpha=2.0)}, "has rayleigh_alpha 2 1/s, that of the body 0 1/s, but a body has one"),
         ({"upper": GUM, "right": STIFF}, "share 30 tetrahedra, which can have one material; leave one of the two out of regions"),

@@ -44,7 +44,7 @@ from femsim.scene.checks import (
     vector,
 )
 from femsim.scene.contents import SceneContents
-from materials import Elastic, Law, MaterialError, RodSection, material as card
+from materials import Elastic, Law, Material, MaterialError, RodSection, material as card
 from meshes import TetMesh, load_tetmesh, require_simple
 
 RodContact = Literal["centre", "surface"]
@@ -361,6 +361,8 @@ def elastic_of(value: str | Elastic, what: str = "") -> Elastic:
     """Values of a material: a card of the library, or values of one's own; ``what`` begins the messages."""
     if isinstance(value, Elastic):
         return value
+    if isinstance(value, Material):
+        raise InputError(f"{what}material is the card {value.name!r}; give what its elastic() returns, or the name of a card.")
     if not isinstance(value, str):
         raise InputError(
             f"{what}material is {value!r}; give the name of a card (femsim materials) or values of your own, for instance "
