@@ -52,6 +52,12 @@ def arm_scene() -> fs.Scene:
         (lambda: fs.simulate(scene(), max_iter=3), TypeError, r"simulate\(\) has no parameter 'max_iter'; did you mean 'max_it"),
         (lambda: fs.Scene("a", durations=1.0), TypeError, r"Scene\(\) has no parameter 'durations'; did you mean 'duration'"),
         (lambda: cube(pos=(0, 0, 1)), TypeError, r"add_soft\(\) has no parameter 'pos'; did you mean 'position'\? There"),
+        (lambda: fs.RodEnd("clamped", moton=None), TypeError, r"RodEnd\(\) has no parameter 'moton'; did you mean 'motion'"),  # type: ignore[call-arg]
+        (lambda: fs.Reading(frme="body"), TypeError, r"Reading\(\) has no parameter 'frme'; did you mean 'frame'"),  # type: ignore[call-arg]
+        (lambda: fs.Finger("left", fs.Sphere(0.01)), TypeError, r"Finger\(\) lacks 'offset', 'closing'; give them"),  # type: ignore[call-arg]
+        (lambda: fs.HealthBounds(penetraton=(0.1, 0.2)), TypeError, "did you mean 'penetration'"),  # type: ignore[call-arg]
+        (lambda: fs.Piece(fs.Sphere(0.01), ofset=(0, 0, 0)), TypeError, r"Piece\(\) has no parameter 'ofset'"),  # type: ignore[call-arg]
+        (lambda: fs.Compound(piece=()), TypeError, "did you mean 'pieces'"),  # type: ignore[call-arg]
         (lambda: cube(element="tet10"), fs.InputError, "did you mean 'quadratic'"),
         (lambda: cube(element="quadratc"), fs.InputError, "did you mean 'quadratic'"),
         (lambda: cube(law="neohookean"), fs.MaterialError, "did you mean 'stable_neo_hookean'"),

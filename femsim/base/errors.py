@@ -150,6 +150,12 @@ def naming_all_parameters(kind: _Class, *, at_once: bool = False) -> _Class:
     return kind
 
 
+def naming_fields(kind: _Class) -> _Class:
+    """Let wrong keywords and arguments of a dataclass be named, see :func:`naming_parameters`; a decorator above its own."""
+    kind.__init__ = naming_parameters(kind.__init__)  # type: ignore[misc]
+    return kind
+
+
 class UnknownNameError(KeyError):
     """A name that a table of results does not have; it reads as a sentence."""
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from contact import Box, Capsule, Cone, Cylinder, Mesh, Plane, Revolved, Shape, Sphere, Thread
-from femsim.base.errors import InputError
+from femsim.base.errors import InputError, naming_fields
 from femsim.base.rotations import quaternion_from_vector, quaternion_to_matrix
 from meshes import (
     TriMesh,
@@ -30,6 +30,7 @@ _MASS_ARCS, _SLICES, _SECTORS = 64, 2000, 96
 _BETWEEN = 3
 
 
+@naming_fields
 @dataclass(frozen=True)
 class Piece:
     """A shape in its place among those of a :class:`Compound`.
@@ -71,6 +72,7 @@ class Piece:
         return turn, np.asarray(self.position, dtype=np.float64)
 
 
+@naming_fields
 @dataclass(frozen=True)
 class Compound:
     """Several shapes that are one rigid thing: a socket, a bracket, a plug.

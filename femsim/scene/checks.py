@@ -11,7 +11,7 @@ import numpy as np
 
 from contact import Shape
 from contact.metrics import is_finite
-from femsim.base.errors import InputError
+from femsim.base.errors import InputError, naming_fields
 from femsim.model.solids import Compound
 
 Vector = Sequence[float] | np.ndarray
@@ -33,6 +33,7 @@ class Handle:
     parts: tuple[str, ...]
 
 
+@naming_fields
 @dataclass(frozen=True)
 class Finger:
     """One prismatic finger of a gripper.

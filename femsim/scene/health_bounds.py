@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, fields
 
-from femsim.base.errors import InputError
+from femsim.base.errors import InputError, naming_fields
 
 #: Bound above which a run is doubtful, and above which it is wrong; infinity for never.
 Bounds = tuple[float, float]
 NEVER = math.inf
 
 
+@naming_fields
 @dataclass(frozen=True)
 class HealthBounds:
     """Bounds of the health verdict of a run: of each quantity the one that makes it doubtful, and the one that makes it wrong.

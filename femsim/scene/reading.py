@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from femsim.base.errors import InputError
+from femsim.base.errors import InputError, naming_fields
 from femsim.base.wrenches import rotation_matrix
 
 
+@naming_fields
 @dataclass(frozen=True)
 class Reading:
     """Options of a force/torque sensor; every default changes nothing.

@@ -8,7 +8,7 @@ from typing import Literal, Protocol
 
 import numpy as np
 
-from femsim.base.errors import InputError, meant
+from femsim.base.errors import InputError, meant, naming_fields
 from femsim.model.bodies import rod_kernels as kernels
 from femsim.model.drives import PoseFunction
 
@@ -37,6 +37,7 @@ class Holder(Protocol):
         ...
 
 
+@naming_fields
 @dataclass(frozen=True)
 class RodEnd:
     """What happens at one end of a rod.
