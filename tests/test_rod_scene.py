@@ -340,7 +340,11 @@ def refuse(call: Callable[[fs.Scene], object], match: str) -> None:
         (line(3, (0, 0, 0), (1, 0, 0)), {"velocity": (1, 0, np.nan)}, "velocity of cable"),
         (line(3, (0, 0, 0), (1, 0, 0)), {"angular_velocity": 3.0}, "angular_velocity of cable"),
         (line(3, (0, 0, 0), (1, 0, 0)), {"end": fs.RodEnd("hinged", motion=3.0)}, "end of cable: motion is 3.0"),
-        (line(3, (0, 0, 0), (1, 0, 0)), {"start": fs.RodEnd(load=(1, 2))}, r"start of cable: load is \(1, 2\)"),
+        (
+            line(3, (0, 0, 0), (1, 0, 0)),
+            {"start": fs.RodEnd(load=(1, 2))},
+            r"start of cable: load is \(1, 2\), .* returns \(force, torque\)",
+        ),
     ],
 )
 def test_bad_rods_are_refused(points: np.ndarray, options: dict[str, object], match: str) -> None:
@@ -357,6 +361,7 @@ def test_bad_rods_are_refused(points: np.ndarray, options: dict[str, object], ma
         ),
         (lambda scene: scene.sensor("s", "hung", kind="mount"), "'mount' needs"),
         (lambda scene: scene.sensor("s", "hung", kind="marker", node=4), "node 4 of 'hung'; allowed are 0 to 3"),
+        (lambda scene: scene.sensor("s", "hung", kind="marker", node=1.5), "node 1.5 of 'hung'; allowed are 0 to 3"),
         (lambda scene: scene.sensor("s", "hung", kind="marker"), "node None of 'hung'"),
         (lambda scene: scene.drive("hung", fs.Motion([0.0], [(0, 0, 0)])), "'hung' is a rod; hold an end of it by fs.RodEnd"),
         (lambda scene: scene.set_friction("floor", "hung", (0.1, 0.2), direction=(1, 0, 0)), r"\['floor'\], not 'hung'"),
@@ -375,6 +380,14 @@ def test_loads_of_a_wrong_shape_are_refused() -> None:
         scene.add_rod("rod", line(5, (0, 0, 0), (1, 0, 0)), ROUND, RUBBER, load=load, **ends)
         with pytest.raises(fs.InputError, match=match):
             fs.simulate(scene, duration=0.01)
+
+
+def test_a_motion_of_an_end_that_is_not_finite_is_named() -> None:
+    scene = fs.Scene("bad", theta=1.0)
+    lost = fs.RodEnd("clamped", motion=lambda t: (np.full(3, np.nan if t > 0.01 else 0.0), np.zeros(3)))
+    scene.add_rod("rod", line(5, (0, 0, 0), (1, 0, 0)), ROUND, RUBBER, end=lost)
+    with pytest.raises(fs.InputError, match=r"rod\.end: its function of time gives .*nan.* must give a pair of .* finite"):
+        fs.simulate(scene)
 
 
 @pytest.mark.parametrize("rails", ["surface", "centre"])

@@ -165,6 +165,8 @@ def test_lowpass_is_causal_and_sampling_holds() -> None:
         ({"tool": "gripper"}, "tool of a reading is 'gripper'; allowed are (mass in kg, centre (3,) in m) and 'body'"),
         ({"lowpass": 0.0}, "lowpass of a reading is 0.0 Hz; allowed are positive"),
         ({"rate": "fast"}, "rate of a reading is 'fast' Hz"),
+        ({"seed": "a"}, "seed of a reading is 'a'; allowed are whole numbers from 0"),
+        ({"seed": -1}, "seed of a reading is -1; allowed are whole numbers from 0"),
         ({"tool": 0.5}, "tool of a reading is 0.5; allowed are (mass in kg, centre (3,) in m)"),
     ],
 )

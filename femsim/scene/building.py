@@ -37,6 +37,7 @@ from femsim.scene.checks import (
     Vector,
     check_shape,
     checked_load,
+    function_of_time,
     node_masses,
     node_places,
     positive,
@@ -428,9 +429,7 @@ def _finger(full: str, finger: Finger, body: int, link: int, surface: str) -> tu
 def _rod_end(scene: SceneContents, rod: str, side: str, given: RodEnd | RodEndKind | None) -> RodEnd:
     """End of a rod with checked functions, kept as ``ROD.SIDE``."""
     what, end = f"{side} of {rod}", RodEnd(given) if isinstance(given, str) else given or RodEnd()
-    for field_name, value in (("motion", end.motion), ("load", end.load)):
-        if value is not None and not callable(value):
-            raise InputError(f"{what}: {field_name} is {value!r}, but must be a function of time in s; use e.g. fs.Motion.")
+    function_of_time(what, "motion", end.motion, "use e.g. fs.Motion.")
     if end.motion is not None:
         return replace(end, motion=scene.command(f"{rod}.{side}", end.motion, *MOTION, led=True))
     if end.load is not None:

@@ -76,6 +76,8 @@ class Reading:
             given = getattr(self, name)
             if given is not None and not (isinstance(given, int | float) and math.isfinite(given) and given > 0):
                 raise InputError(f"{name} of a reading is {given!r} Hz; allowed are positive numbers.")
+        if isinstance(self.seed, bool) or not isinstance(self.seed, int | np.integer) or self.seed < 0:
+            raise InputError(f"seed of a reading is {self.seed!r}; allowed are whole numbers from 0.")
         if self.tool is not None and not (isinstance(self.tool, str) and self.tool == "body"):
             try:
                 mass, centre = self.tool

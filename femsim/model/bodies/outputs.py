@@ -160,10 +160,10 @@ class OutputDefaults:
             if node is not None:
                 raise InputError(f"{what}: node is {node}, but {self.name!r} is rigid and has no nodes; leave it out.")
             return Marker(link)
-        if node is None or not 0 <= node < len(points):
+        if node is None or node not in range(len(points)):
             give = " Give node=, or at=, a place on a soft body." if node is None else ""
             raise InputError(f"{what}: node {node} of {self.name!r}; allowed are 0 to {len(points) - 1}.{give}")
-        return Marker(link, (node,))
+        return Marker(link, (int(node),))
 
     def marker_position(self, q: np.ndarray, marker: Marker) -> np.ndarray:
         """Position of a marker, (3,), m, world."""
