@@ -210,6 +210,18 @@ class ContactProblem:
             self.softness, self.enough, self.aim,
         )  # fmt: skip
 
+    def about(self, place: np.ndarray) -> ContactProblem:
+        """Return the problem of v - place, (n,), which has the same forces: it asks only for the digits of the difference.
+
+        Prescribed velocities are those of the place there.
+        """
+        rows = self.rows
+        if rows is not None:
+            rows = replace(rows, offset=rows.offset + rows.G @ place)
+        prescribed = None if self.b_prescribed is None else np.zeros(self.n)
+        phi = self.phi + self.moved(place).reshape(-1, 3)
+        return replace(self, b=self.b - self.times(place), phi=phi, b_prescribed=prescribed, rows=rows)
+
     def loaded(self, row_forces: np.ndarray) -> ContactProblem:
         """Return the problem without rows, whose b has what these forces, (p,), N, push: b + G^T lam_r."""
         if self.rows is None:

@@ -299,3 +299,22 @@ def test_contact_that_nothing_can_move_along_its_normal_is_refused_when_it_appro
         make_problem(2.0 * sp.eye(3), np.array([1.0, 0.0, 0.0]), J, np.array([-1e-3]), 0.5, dt=0.01)
     open_one = make_problem(2.0 * sp.eye(3), np.array([1.0, 0.0, 0.0]), J, np.array([1e-3]), 0.5, dt=0.01)
     assert open_one.n_contacts == 1
+
+
+def test_a_problem_about_a_velocity_has_the_same_forces_and_what_lies_beyond_it() -> None:
+    rng = np.random.default_rng(4)
+    root, J = rng.normal(size=(9, 9)), rng.normal(size=(6, 9))
+    rows = make_rows(rng.normal(size=(1, 9)), offset=0.3, low=-5.0, high=0.1)
+    problem = make_problem(
+        root @ root.T + np.eye(9), rng.normal(size=9), J, rng.normal(size=(2, 3)), [0.3, 0.6], dt=0.01, rows=rows,
+        softness=[0.1, 0.0],
+    )  # fmt: skip
+    place = rng.normal(size=9)
+    solver = make_solver("exact", tolerance=1e-10)
+    whole, beyond = solver.solve(problem), solver.solve(problem.about(place))
+    assert whole.converged
+    assert beyond.converged
+    np.testing.assert_allclose(place + beyond.v, whole.v, atol=1e-8)
+    np.testing.assert_allclose(beyond.lam, whole.lam, atol=1e-8)
+    np.testing.assert_allclose(beyond.row_forces, whole.row_forces, atol=1e-8)
+    assert np.abs(whole.lam).max() > 0.1

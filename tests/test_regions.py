@@ -258,3 +258,20 @@ def test_each_material_of_a_body_is_looked_at() -> None:
     modulus, density, locks = scene.notes
     assert modulus.startswith("young_modulus of region 'upper' of beam is 3 Pa") and "in g/cm^3" in density
     assert locks.startswith("poisson_ratio of region 'upper' of beam is 0.49")
+
+
+def test_metal_in_rubber_turns_in_few_linearisations() -> None:
+    """Residuals that hardly fall ask for the definite tangent: with the derivatives 193 were taken."""
+    mesh = fs.box_tets((0.08, 0.02, 0.02), (8, 2, 2)).with_region("tip", lambda x: x[:, 0] > 0.02)
+    scene = fs.Scene("metal", dt=0.01, duration=0.25)
+    scene.add_soft(
+        "beam",
+        mesh,
+        fs.Elastic(8e4, 0.3, 1000.0),
+        regions={"tip": fs.Elastic(5e11, 0.3, 1000.0)},
+        fixed=lambda x: x[:, 0] < -0.0399,
+    )
+    run = fs.simulate(scene, quiet=True)
+    assert run.status == "converged"
+    assert run.info["health"]["verdict"] == "good"
+    assert run.steps["solves"].sum() < 170  # 155
