@@ -48,6 +48,13 @@ def test_matrices_agree_with_scipy() -> None:
         np.testing.assert_allclose(R, scipy_rotation(q).as_matrix(), atol=1e-14)
 
 
+def test_many_matrices_give_the_bits_that_each_gives_alone() -> None:
+    matrices = np.array([np.eye(3), np.diag([-1.0, 1.0, -1.0]), *map(r.quaternion_to_matrix, random_quaternions(50, 2))])
+    quaternions = r.quaternion_from_matrix(matrices)
+    np.testing.assert_array_equal(quaternions, [r.quaternion_from_matrix(R) for R in matrices])
+    np.testing.assert_allclose(list(map(r.quaternion_to_matrix, quaternions)), matrices, atol=1e-14)
+
+
 def test_the_product_rotates_by_the_second_then_by_the_first() -> None:
     for a, b in zip(random_quaternions(50, 1), random_quaternions(50, 2), strict=True):
         ab = r.quaternion_multiply(a, b)

@@ -44,11 +44,10 @@ def quaternion_to_matrix(q: np.ndarray) -> np.ndarray:
 
 
 def quaternion_from_matrix(R: np.ndarray) -> np.ndarray:
-    """Turn a rotation matrix (3, 3) into a unit quaternion (4,)."""
+    """Turn a rotation matrix (3, 3) into a unit quaternion (4,), or many (n, 3, 3) into (n, 4), which takes hardly longer."""
     from scipy.spatial.transform import Rotation  # slow to import
 
-    x, y, z, w = Rotation.from_matrix(R).as_quat()
-    return np.array([w, x, y, z])
+    return Rotation.from_matrix(R).as_quat(scalar_first=True)
 
 
 def quaternion_multiply(a: np.ndarray, b: np.ndarray) -> np.ndarray:

@@ -79,10 +79,11 @@ class LinkedBody(BodyDefaults, ABC):
         self._conserving = False
         self._mass = float(tree.mass.sum())
         links = range(len(tree.parent))
-        self._turns = np.array([quaternion_from_matrix(turn) for turn in tree.turn])
-        self._rows = [self._rows_of(k) for k in links]
-        self._hang_on = [[m for m in links if k in self._chain(m)] for k in links]
-        self._pivots = [next((m for m in self._chain(k) if tree.kind[m] != PRISMATIC), 0) for k in links]
+        self._turns = quaternion_from_matrix(tree.turn)
+        self._rows = self._rows_of_links()
+        chains = [self._chain(k) for k in links]
+        self._hang_on = [[m for m in links if k in chains[m]] for k in links]
+        self._pivots = [next((m for m in chain if tree.kind[m] != PRISMATIC), 0) for chain in chains]
         self._twist = np.zeros((len(links), 6))
         self._asked_links: tuple[int, ...] = ()
         joints_1 = [joint for joint in self.joints if tree.kind[joint.link] != SPHERICAL]
@@ -134,9 +135,12 @@ class LinkedBody(BodyDefaults, ABC):
             link = int(self.tree.parent[link])
         return out
 
-    def _rows_of(self, link: int) -> np.ndarray:
-        """Rows of v of the joints that move a link, each once, in order."""
-        return np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *(self._own_rows_of(k) for k in self._chain(link))]))
+    def _rows_of_links(self) -> list[np.ndarray]:
+        """Rows of v of the joints that move each link, each once, in order; a parent stands before its children."""
+        rows = [np.zeros(0, dtype=np.int64)]
+        for link in range(1, len(self.tree.parent)):
+            rows.append(np.union1d(rows[self.tree.parent[link]], self._own_rows_of(link)))
+        return rows
 
     def _own_rows_of(self, link: int) -> np.ndarray:
         """Rows of v of the joint that a link hangs on."""
