@@ -121,7 +121,7 @@ CANAL = Budget("`canal`", "canal", {}, (3,))
 
 
 def test_a_nut_that_an_arm_turns_is_measured_on_its_thread() -> None:
-    done = tasks.perform("arm_screws_nut", {"turns": 0.3}, CANAL, 3)
+    done = tasks.perform(fs.load_scene("arm_screws_nut", turns=0.3), CANAL, 3)
     found = tasks.screwed(done)
     assert found["turns"] == pytest.approx(0.3, abs=2e-3)
     assert 0.0 < found["off"] < 1.2e-4 and 0.0 < done.penetration < 1e-5  # within the play, by hand 0.2 mm * tan 30 degrees
@@ -134,7 +134,7 @@ def test_a_nut_that_an_arm_turns_is_measured_on_its_thread() -> None:
 
 
 def test_a_pot_is_measured_where_it_is() -> None:
-    done = tasks.perform("hand_piles_pot", {}, CANAL, 3, 20)
+    done = tasks.perform(fs.load_scene("hand_piles_pot"), CANAL, 3, 20)
     found = tasks.piled(done)
     assert found["aside"] == pytest.approx(0.26, abs=1e-6) and found["tilt"] < 1e-3 and found["speed"] < 1e-5
     assert done.stepper.system.n - done.stepper.system.prescribed.sum() == 47 and len(done.ms) == 20

@@ -12,6 +12,7 @@ import numpy as np
 
 from contact import ContactError, ContactProblem, Solution, WarmStart, make_solver
 from femsim.model.bodies.body import Body
+from femsim.scene.scene import Scene
 from femsim.scene.scene_file import load_scene
 from femsim.step.state import State
 from femsim.step.stepper import Stepper
@@ -85,15 +86,13 @@ class Done(NamedTuple):
         return state.q[self.stepper.system.q_slices[self.stepper.system.bodies.index(body)]]
 
 
-def perform(name: str, parameters: Mapping[str, Any], budget: Budget, count: int, steps: int | None = None) -> Done:
+def perform(scene: Scene, budget: Budget, count: int, steps: int | None = None) -> Done:
     """Run a scene by a solver that is stopped after so many iterations, each step linearised once and taken as it leaves it.
 
     Parameters
     ----------
-    name : str
-        Of the scene.
-    parameters : mapping
-        Of its ``build``.
+    scene : Scene
+        The task; it may be performed again.
     budget : Budget
         The solver.
     count : int
@@ -102,9 +101,9 @@ def perform(name: str, parameters: Mapping[str, Any], budget: Budget, count: int
         Steps to take. Default: all. Fewer are taken where one gives no finite numbers.
     """
     solver = _Timed(budget, count)
-    stepper = Stepper(linearised_once(load_scene(name, **parameters)), solver)
+    stepper = Stepper(linearised_once(scene), solver)
     penetration, states = 0.0, []
-    for _ in range(steps or steps_of(stepper.scene)):
+    for _ in range(steps or steps_of(scene)):
         try:
             report = stepper.step()
         except (ContactError, np.linalg.LinAlgError):
@@ -116,22 +115,20 @@ def perform(name: str, parameters: Mapping[str, Any], budget: Budget, count: int
     return Done(stepper, states, penetration, solver.ms, max(solver.contacts, default=0))
 
 
-def _measured(
-    settings: Settings, name: str, parameters: Mapping[str, Any], outcome: Callable[[Done], dict[str, float]]
-) -> list[Raw]:
+def _measured(settings: Settings, scene: Scene, outcome: Callable[[Done], dict[str, float]]) -> list[Raw]:
     """Perform a task by all solvers, each with some numbers of iterations."""
     rows, steps = [], 3 if settings.tiny else None
     for solver, counts in _COUNTS.items():
         budget = Budget(f"`{solver}`", solver, {}, counts if settings.size == "full" else counts[1:2])
         if not settings.tiny:  # where times mean something
-            perform(name, parameters, budget, 1, 2)  # compiles
+            perform(scene, budget, 1, 2)  # compiles
         for count in budget.counts:
-            done = perform(name, parameters, budget, count, steps)
+            done = perform(scene, budget, count, steps)
             reached = {name: float(f"{value:.3g}") for name, value in outcome(done).items()} if done.states else {}
             rows.append(
                 {
                     "solver": budget.label, "iterations": count, "steps": len(done.states),
-                    "all": steps or steps_of(done.stepper.scene), "ms": float(f"{np.median(done.ms):.3g}"),
+                    "all": steps or steps_of(scene), "ms": float(f"{np.median(done.ms):.3g}"),
                     "contacts": done.contacts, "velocities": int((~done.stepper.system.prescribed).sum()),
                     "penetration": float(f"{done.penetration:.3g}"), **reached,
                 }
@@ -144,7 +141,7 @@ def measure_assembly(settings: Settings) -> Raw:
     rows = {}
     for case, parameters in ASSEMBLIES.items():
         settings.say(f"assembly: {case}")
-        rows[case] = _measured(settings, "arm_screws_nut", parameters, screwed)
+        rows[case] = _measured(settings, load_scene("arm_screws_nut", **parameters), screwed)
     return {"rows": rows}
 
 
@@ -161,7 +158,7 @@ def screwed(done: Done) -> dict[str, float]:
 
 def measure_piling(settings: Settings) -> Raw:
     """Put a pot on a pile by a hand."""
-    return {"rows": _measured(settings, "hand_piles_pot", {}, piled)}
+    return {"rows": _measured(settings, load_scene("hand_piles_pot"), piled)}
 
 
 def piled(done: Done) -> dict[str, float]:
