@@ -24,8 +24,8 @@ from contact.metrics import residuals
 from contact.problem import force_scales
 from contact.solvers import augmented_kernels, canal, canal_kernels as kernels
 from contact.solvers.augmented import AugmentedLagrangian, ConvexNewton, InnerFound, Surrogate
-from contact.solvers.canal_ways import CholeskyWay, CompiledNewton, DenseBase, PatchBase, choose, columns_of
-from contact.solvers.newton_ways import DenseWay
+from contact.solvers.canal_ways import CholeskyWay, CompiledNewton, DenseBase, PatchBase, choose
+from contact.solvers.newton_ways import DenseWay, columns_of
 from contact.solvers.penalty_path import PenaltyPath
 from contact.solvers.strict_newton import StrictNewton, _dogleg_point
 

@@ -19,7 +19,7 @@ from contact.solvers.auto import Auto, AutoOptions
 from contact.solvers.cond_newton import CondNewton, CondNewtonOptions
 from contact.solvers.krylov import gmres
 from contact.solvers.multigrid import MultigridWay
-from contact.solvers.newton_ways import SparseWay
+from contact.solvers.newton_ways import SparseWay, columns_of
 from femsim import box_tets
 
 
@@ -41,14 +41,6 @@ def with_plate(problem: ContactProblem) -> ContactProblem:
     assert problem.points is not None
     points = np.concatenate([problem.points, np.zeros(9)])
     return make_problem(A, b, J, problem.phi, problem.friction, dt=0.01, groups=groups, points=points)
-
-
-def columns_of(problem: ContactProblem) -> primal_kernels.Columns:
-    J, ptr = problem.J, np.empty(problem.n_contacts + 1, dtype=np.int64)
-    primal_kernels.count_columns(J.indptr, J.indices, problem.n, ptr)
-    columns = primal_kernels.Columns(ptr, np.empty(ptr[-1], dtype=np.int32), np.empty((ptr[-1], 3)))
-    primal_kernels.fill_columns(J.indptr, J.indices, J.data, problem.n, *columns)
-    return columns
 
 
 def stiff_gains(nc: int, scale: float = 1.0) -> np.ndarray:

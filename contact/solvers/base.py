@@ -82,6 +82,14 @@ def checked_start(problem: ContactProblem | LocalProblem, start: WarmStart) -> W
     return _FittingStart(v, lam, rows, problem)
 
 
+def start_pair(problem: ContactProblem, warm_start: WarmStart | None) -> tuple[np.ndarray, np.ndarray]:
+    """Velocity, (n,), m/s, and forces, (nc, 3), N, at which a solve starts, its own to write to; zero without a warm start."""
+    nc = problem.n_contacts
+    if warm_start is None:
+        return np.zeros(problem.n), np.zeros((nc, 3))
+    return np.array(warm_start.v, dtype=np.float64), np.array(warm_start.lam, dtype=np.float64).reshape(nc, 3)
+
+
 def _fitting(name: str, values: Any, shape: tuple[int, ...], allowed: str) -> np.ndarray:
     """Return values of a warm start as finite numbers of a shape, the same array where it is one."""
     if type(values) is np.ndarray and values.dtype == np.float64 and values.shape == shape and values.flags.c_contiguous:

@@ -10,14 +10,13 @@ from typing import ClassVar, Literal, get_args
 
 import numpy as np
 
-from contact.local import LocalProblem
 from contact.metrics import Residuals, norm, residuals
 from contact.metrics_kernels import TINY
 from contact.problem import ContactProblem, from_isotropic, isotropic, to_isotropic
 from contact.solvers.augmented import AugmentedLagrangian, Inner, Plan
-from contact.solvers.base import Check, FactorizationOptions, Solution, Told, WarmStart
+from contact.solvers.base import Check, FactorizationOptions, Solution, WarmStart, start_pair
 from contact.solvers.canal_ways import Base, DenseBase, PatchBase, SparseBase, SparseCholesky, WayName, choose
-from contact.solvers.converted import solve_converted
+from contact.solvers.converted import Converting
 from contact.solvers.judge import Judge, Row, barring, drive
 from contact.solvers.newton_ways import SparseWay
 from contact.solvers.penalty_path import PenaltyPath
@@ -112,7 +111,7 @@ class CanalOptions(FactorizationOptions):
         )  # fmt: skip
 
 
-class Canal(Told):
+class Canal(Converting):
     """Cascaded Newton-based augmented Lagrangian (papers/000 section V, papers/002).
 
     The De Saxce form of the contact law makes a convex problem of a step as soon as the slip speeds in it are given; they are
@@ -184,18 +183,6 @@ class Canal(Told):
         ended = f"Ended after {{}} iterations, which {iterations.why}" if iterations.over else ""
         return judge.solution(times, {**iterations.details(), "linear_algebra": self.linear_algebra}, ended=ended)
 
-    def solve_local(self, problem: LocalProblem, warm_start: WarmStart | None = None) -> Solution:
-        """Solve a problem given by W and q, by way of an equivalent one; see ``contact.solvers.converted.solve_converted``.
-
-        Parameters
-        ----------
-        problem : LocalProblem
-            Problem with a symmetric W without negative eigenvalues; NotApplicableError otherwise.
-        warm_start : WarmStart, optional
-            Forces to start from. Default zero.
-        """
-        return solve_converted(problem, warm_start, Canal, self.options)
-
     def _base(self, law: ContactProblem) -> Base:
         """Set the linear algebra up for a problem with one friction coefficient a contact."""
         o = self.options
@@ -237,11 +224,10 @@ class _Iterations:
         #: whether forces that grow without end are left
         self._leaves = options.path and method == "newton"
         self._strength = _Strength(isotropic(problem))
-        v, lam, self._residual = np.zeros(problem.n), np.zeros((problem.n_contacts, 3)), 1.0
+        (v, lam), self._residual = start_pair(problem, warm_start), 1.0
         if warm_start is not None:
-            v, given = np.array(warm_start.v, dtype=np.float64), np.array(warm_start.lam, dtype=np.float64).reshape(-1, 3)
-            if not self._leaves or self._strength.of(to_isotropic(problem, given)) <= 1.0:
-                lam = given
+            if self._leaves and not self._strength.of(to_isotropic(problem, lam)) <= 1.0:
+                lam = np.zeros_like(lam)
             self._residual = residuals(problem, v, lam).worst
         lam = to_isotropic(problem, lam)
         inner: Inner = base.inner() if method == "newton" else self._strict(method)

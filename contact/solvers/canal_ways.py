@@ -15,7 +15,7 @@ from contact.problem import ContactProblem, Group, force_scales
 from contact.solvers import canal_kernels as kernels, primal_kernels
 from contact.solvers.augmented import LINE_SEARCH, ROUNDING, ConvexNewton, Inner, InnerFound, Surrogate
 from contact.solvers.judge import Judge
-from contact.solvers.newton_ways import SparseWay, Way, pattern_of
+from contact.solvers.newton_ways import SparseWay, Way, columns_of, pattern_of
 
 WayName = Literal["dense", "patch", "sparse"]
 #: Problems of at most so many rows are dense, and those with more than this share of entries in A + J^T J.
@@ -25,15 +25,6 @@ _PATCH_ROWS, _PATCH_SHARE, _FEW_ENTRIES = 600, 0.8, 20
 #: Rows up to which our own kernel is quicker than LAPACK: always, and where J has at most this share of entries, as that of rigid
 #: bodies, which LAPACK squares as a full matrix (measured: 1.7 times as quick on piles of 12 to 32 bodies).
 _OWN_ROWS, _OWN_ROWS_OF_BODIES, _OWN_SHARE = 60, 200, 0.4
-
-
-def columns_of(problem: ContactProblem) -> primal_kernels.Columns:
-    """Return J of a problem by contacts."""
-    J, ptr = problem.J, np.empty(problem.n_contacts + 1, dtype=np.int64)
-    primal_kernels.count_columns(J.indptr, J.indices, problem.n, ptr)
-    columns = primal_kernels.Columns(ptr, np.empty(int(ptr[-1]), dtype=np.int32), np.empty((int(ptr[-1]), 3)))
-    primal_kernels.fill_columns(J.indptr, J.indices, J.data, problem.n, *columns)
-    return columns
 
 
 def choose(problem: ContactProblem) -> WayName:

@@ -15,7 +15,7 @@ from contact.local import LocalProblem
 from contact.metrics import natural_map_scale
 from contact.nodalize import nodalize
 from contact.problem import ContactProblem, from_isotropic, isotropic, to_isotropic
-from contact.solvers.base import Check, FactorizationOptions, OperatorOptions, Solution, Told, WarmStart
+from contact.solvers.base import Check, FactorizationOptions, OperatorOptions, Solution, Told, WarmStart, start_pair
 from contact.solvers.condensed import relaxation_note
 from contact.solvers.judge import Judge, drive
 from contact.solvers.linear_steps import DualStep, LinearStep, PrimalStep, choose
@@ -125,10 +125,8 @@ class Ccs(Told):
             step = DualStep(same, self._operator)
         else:
             step = PrimalStep(same, self._factors)
-        v = np.zeros(problem.n) if warm_start is None else warm_start.v
-        lam = np.zeros(3 * problem.n_contacts)
-        if warm_start is not None:
-            lam = to_isotropic(problem, warm_start.lam.reshape(-1, 3)).ravel()
+        v, lam = start_pair(problem, warm_start)
+        lam = to_isotropic(problem, lam).ravel()
         rho = natural_map_scale(same)
         side = Side(step, same.friction, rho, dynamics, coupling, gain)
         if isinstance(step, DualStep) and coupling is not None:

@@ -10,12 +10,11 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from contact.linear import same_pattern
-from contact.local import LocalProblem
 from contact.metrics import LawArguments, Residuals, law_arguments, natural_map_scale, residuals
 from contact.nodalize import AUTO_GAIN_FACTOR, NodalContactProblem, layout, nodalize
 from contact.problem import ContactProblem, isotropic
 from contact.solvers import cond_contact_kernels as contact_kernels, cond_kernels as iteration, cond_system_kernels as kernels
-from contact.solvers.base import Check, OperatorOptions, Solution, Told, WarmStart
+from contact.solvers.base import Check, OperatorOptions, Solution, WarmStart, start_pair
 from contact.solvers.block_rows import BlockPattern, apply_blocks
 from contact.solvers.cond_groups import (
     Acceleration,
@@ -30,7 +29,7 @@ from contact.solvers.cond_groups import (
     Steps,
     Work,
 )
-from contact.solvers.converted import solve_converted
+from contact.solvers.converted import Converting
 from contact.solvers.judge import BALANCE_FACTOR, Judge, drive
 from contact.solvers.with_rows import takes_rows
 
@@ -115,7 +114,7 @@ class CondOptions(OperatorOptions):
         ]
 
 
-class Cond(Told):
+class Cond(Converting):
     """Contact nodalization and diagonalization.
 
     Parameters
@@ -182,23 +181,10 @@ class Cond(Told):
         law = f"contact law regularised by {regularization:g} m/(N s)" if regularization else ""
         return judge.solution(timings, details, law=law)
 
-    def solve_local(self, problem: LocalProblem, warm_start: WarmStart | None = None) -> Solution:
-        """Solve a problem given by W and q, by way of an equivalent one; see ``contact.solvers.converted.solve_converted``.
-
-        Parameters
-        ----------
-        problem : LocalProblem
-            Problem with a symmetric W without negative eigenvalues; ContactError otherwise.
-        warm_start : WarmStart, optional
-            Forces to start from. Default zero.
-        """
-        return solve_converted(problem, warm_start, Cond, self.options)
-
     def iterations(self, problem: ContactProblem, warm_start: WarmStart | None) -> tuple[FixedPoint, float]:
         """Prepare the iterations on a problem from a start; return them and the seconds that the nodalization took."""
-        options, started, nc = self.options, time.perf_counter(), problem.n_contacts
-        lam = np.zeros((nc, 3)) if warm_start is None else np.array(warm_start.lam, dtype=np.float64).reshape(nc, 3)
-        v = np.zeros(problem.n) if warm_start is None else warm_start.v
+        options, started = self.options, time.perf_counter()
+        v, lam = start_pair(problem, warm_start)
         nodal = nodalize(
             problem,
             gain=options.gain,

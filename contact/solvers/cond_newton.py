@@ -11,15 +11,14 @@ import numpy as np
 
 from contact.errors import NotPositiveError
 from contact.linear import NOT_POSITIVE
-from contact.local import LocalProblem
 from contact.metrics import Residuals, residuals
 from contact.problem import ContactProblem, from_isotropic, isotropic, to_isotropic
 from contact.solvers import alternating, multigrid, primal_kernels as kernels
 from contact.solvers.alternating import Alternation, Turns
 from contact.solvers.augmented import AugmentedLagrangian
-from contact.solvers.base import FactorizationOptions, Solution, Told, WarmStart, below
+from contact.solvers.base import FactorizationOptions, Solution, WarmStart, below, start_pair
 from contact.solvers.cond import Cond, CondOptions, FixedPoint
-from contact.solvers.converted import solve_converted
+from contact.solvers.converted import Converting
 from contact.solvers.definite import Definite
 from contact.solvers.judge import Judge, Row, barring, drive
 from contact.solvers.primal_newton import PrimalNewton
@@ -79,7 +78,7 @@ class CondNewtonOptions(FactorizationOptions):
     max_iterations: int = 2000
 
 
-class CondNewton(Told):
+class CondNewton(Converting):
     """Phases of COND's iteration, each followed by a few semi-smooth Newton steps on (v, lam).
 
     COND's sweep settles contacts and stiff local modes within tens of iterations, but not the smooth modes of a body, which its
@@ -175,18 +174,6 @@ class CondNewton(Told):
             search.ask()
         return solution
 
-    def solve_local(self, problem: LocalProblem, warm_start: WarmStart | None = None) -> Solution:
-        """Solve a problem given by W and q, by way of an equivalent one; see ``contact.solvers.converted.solve_converted``.
-
-        Parameters
-        ----------
-        problem : LocalProblem
-            Problem with a symmetric W without negative eigenvalues; ContactError otherwise.
-        warm_start : WarmStart, optional
-            Forces to start from. Default zero.
-        """
-        return solve_converted(problem, warm_start, CondNewton, self.options)
-
 
 class _Search:
     """The iterations of :class:`CondNewton` on one problem: cycles of COND and Newton, and the augmented Lagrangian."""
@@ -208,9 +195,7 @@ class _Search:
         self.law, nc = isotropic(problem), problem.n_contacts
         self.timings = dict.fromkeys(("prepare", "alternating", "cond", "newton", "augmented"), 0.0)
         started = time.perf_counter()
-        self.v, self.lam = np.zeros(problem.n), np.zeros((nc, 3))
-        if warm_start is not None:
-            self.v, self.lam = np.array(warm_start.v, dtype=np.float64), np.array(warm_start.lam, dtype=np.float64).reshape(nc, 3)
+        self.v, self.lam = start_pair(problem, warm_start)
         newton.take(self.law)
         self._alternation, self._definite, self._asked = alternation, definite, False
         #: whether alternating steps lead on

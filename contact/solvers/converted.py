@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
 from contact.local import LocalProblem
-from contact.solvers.base import Solution, Solver, SolverOptions, WarmStart
+from contact.solvers.base import Solution, Solver, SolverOptions, Told, WarmStart
 from contact.solvers.judge import Judge, Row, drive
 
 #: A solver that converged on the equivalent problem but not on the given one goes on at this part of its tolerance ...
@@ -53,6 +53,23 @@ def solve_converted(
     if repeats.found.converged and not judge.converged:
         note += f" But the contact residual {judge.last.contact:.2e} of the problem as it was given is above the tolerance."
     return judge.solution(repeats.timings, repeats.found.details, note)
+
+
+class Converting(Told):
+    """Base of solvers that need a matrix A: local problems they take by way of an equivalent one."""
+
+    def solve_local(self, problem: LocalProblem, warm_start: WarmStart | None = None) -> Solution:
+        """Solve a problem given by W and q, by way of an equivalent one, see :func:`solve_converted`.
+
+        Parameters
+        ----------
+        problem : LocalProblem
+            Problem with a symmetric W without negative eigenvalues; NotApplicableError otherwise.
+        warm_start : WarmStart, optional
+            Forces to start from. Default zero.
+        """
+        make = cast("Callable[[SolverOptions], Solver]", type(self))
+        return solve_converted(problem, warm_start, make, self.options)
 
 
 class _Repeats:

@@ -18,7 +18,7 @@ from contact.local import LocalProblem
 from contact.metrics import LawArguments, Residuals, contact_velocity, norm, residuals
 from contact.problem import ContactProblem, force_scales, from_isotropic, isotropic, to_isotropic
 from contact.solvers import exact_kernels as kernels
-from contact.solvers.base import Check, FactorizationOptions, Solution, Told, WarmStart
+from contact.solvers.base import Check, FactorizationOptions, Solution, Told, WarmStart, start_pair
 from contact.solvers.dense import DenseResult, DenseSolver
 from contact.solvers.judge import BALANCE_FACTOR, Judge, Row, drive
 from contact.solvers.mixing import Iterate, Mixing
@@ -185,10 +185,8 @@ class _Refinement:
         self.judge = Judge(problem, options.tolerance, self._measured)
         self.law = isotropic(problem)
         nc, A, J = problem.n_contacts, problem.A, self.law.J
-        self.v, self.forces = np.zeros(problem.n), np.zeros((nc, 3))
-        if warm_start is not None:
-            self.v = np.array(warm_start.v, dtype=np.float64)
-            self.forces = to_isotropic(problem, warm_start.lam.reshape(nc, 3)).copy()
+        self.v, lam = start_pair(problem, warm_start)
+        self.forces = to_isotropic(problem, lam)
         self.u, self._Av, self.chosen = np.empty((nc, 3)), np.empty(problem.n), np.empty(nc, dtype=np.bool_)
         #: contacts that are chosen, and the residual of the dynamics that an iteration starts from: a warm start may be so good
         #: that one is enough

@@ -25,6 +25,15 @@ _LAGGED_STEPS, _SHARPER = 16, 1e-2
 _FEW = 2
 
 
+def columns_of(problem: ContactProblem) -> kernels.Columns:
+    """Return J of a problem by contacts."""
+    J, ptr = problem.J, np.empty(problem.n_contacts + 1, dtype=np.int64)
+    kernels.count_columns(J.indptr, J.indices, problem.n, ptr)
+    columns = kernels.Columns(ptr, np.empty(int(ptr[-1]), dtype=np.int32), np.empty((int(ptr[-1]), 3)))
+    kernels.fill_columns(J.indptr, J.indices, J.data, problem.n, *columns)
+    return columns
+
+
 def pattern_of(problem: ContactProblem, columns: kernels.Columns) -> sp.csr_matrix:
     """Return the pattern of A + J^T J with its diagonal, (n, n), indices in order; J comes by contacts."""
     (ptr, col, _), n = columns, problem.n

@@ -11,7 +11,7 @@ from contact.problem import ContactProblem
 from contact.solvers import primal_kernels as kernels
 from contact.solvers.base import below
 from contact.solvers.multigrid import MultigridWay
-from contact.solvers.newton_ways import BandedWay, DenseWay, SparseWay, Way
+from contact.solvers.newton_ways import BandedWay, DenseWay, SparseWay, Way, columns_of
 from contact.solvers.older_factors import OlderFactors
 
 
@@ -38,11 +38,7 @@ class PrimalNewton:
 
     def take(self, law: ContactProblem) -> None:
         """Take a problem with one friction coefficient a contact."""
-        nc = law.n_contacts
-        J, ptr = law.J, np.empty(nc + 1, dtype=np.int64)
-        kernels.count_columns(J.indptr, J.indices, law.n, ptr)
-        columns = kernels.Columns(ptr, np.empty(int(ptr[-1]), dtype=np.int32), np.empty((int(ptr[-1]), 3)))
-        kernels.fill_columns(J.indptr, J.indices, J.data, law.n, *columns)
+        nc, columns = law.n_contacts, columns_of(law)
         self.problem = law
         self.rho = law.scales
         self.columns = columns

@@ -22,7 +22,7 @@ from contact.local import SYMMETRY, LocalProblem
 from contact.metrics import natural_map_scale
 from contact.metrics_kernels import larger, relative
 from contact.problem import ContactProblem, from_isotropic, isotropic, to_isotropic
-from contact.solvers.base import Check, FactorizationOptions, OperatorOptions, Solution, Told, WarmStart
+from contact.solvers.base import Check, FactorizationOptions, OperatorOptions, Solution, Told, WarmStart, start_pair
 from contact.solvers.condensed import Law, relaxation_note
 from contact.solvers.dense import relative_residual
 from contact.solvers.judge import Judge, Row, drive
@@ -400,10 +400,8 @@ class Admm(Told):
             step = PrimalStep(same, self._factors)
         else:
             step = SaddleStep(same, self._quasi_definite)
-        v = np.zeros(problem.n) if warm_start is None else warm_start.v
-        lam = np.zeros(3 * problem.n_contacts)
-        if warm_start is not None:
-            lam = to_isotropic(problem, warm_start.lam.reshape(-1, 3)).ravel()
+        v, lam = start_pair(problem, warm_start)
+        lam = to_isotropic(problem, lam).ravel()
         side = Side(step, same.friction, natural_map_scale(same), GlobalDynamics(problem, same))
         splitting = Splitting(
             side, self._plan(scales, W), lam, same.moved(v) + same.phi.ravel(),

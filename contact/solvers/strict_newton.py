@@ -11,8 +11,7 @@ from contact.metrics import norm
 from contact.metrics_kernels import TINY
 from contact.solvers import augmented_kernels as kernels
 from contact.solvers.augmented import InnerFound, Surrogate, System
-from contact.solvers.canal_ways import columns_of
-from contact.solvers.newton_ways import DenseWay, SparseWay, Way
+from contact.solvers.newton_ways import DenseWay, SparseWay, Way, columns_of
 
 Globalization = Literal["damped", "dogleg"]
 #: Trust region: gains below and above which it changes, by which factors, and the least gain of a step that is taken.

@@ -13,11 +13,10 @@ import scipy.sparse as sp
 
 from contact.errors import ContactError
 from contact.linear import make_factorization
-from contact.local import LocalProblem
 from contact.problem import ContactProblem, from_isotropic, isotropic, row_parents, to_isotropic
 from contact.solvers import subadmm_kernels as kernels
-from contact.solvers.base import Check, FactorizationOptions, Solution, Told, WarmStart
-from contact.solvers.converted import solve_converted
+from contact.solvers.base import Check, FactorizationOptions, Solution, WarmStart, start_pair
+from contact.solvers.converted import Converting
 from contact.solvers.judge import Judge, Row, drive
 from contact.solvers.penalty import Fixed, Rule, Sizes
 from contact.solvers.with_rows import takes_rows
@@ -90,7 +89,7 @@ class SubadmmOptions(FactorizationOptions):
         ]
 
 
-class Subadmm(Told):
+class Subadmm(Converting):
     """Subsystem-based ADMM (papers/000 section VI).
 
     Each contact has one slack for each subsystem that takes part in it (a piece p), so that the linear systems fall apart::
@@ -105,7 +104,8 @@ class Subadmm(Told):
     Departures: penalties relative to each contact; looks at them ever rarer. Split by body, a piece of a contact between two
     links of one tree has no columns of joints that move both alike, which cancel in J: with them in both pieces, as eq. 31 has
     it, the penalty holds the whole tree against the world, and it takes 1.1 to 1.3 times the iterations. Entries of H come from
-    J_p, not from composite bodies (eqs. 40, 41), which gives the same matrix.
+    J_p, not from composite bodies (eqs. 40, 41), which gives the same matrix. A local problem is one subsystem: then this is
+    plain ADMM.
 
     Parameters
     ----------
@@ -148,18 +148,6 @@ class Subadmm(Told):
             drive(iterations, judge, self.options.max_iterations)
         times = {"prepare": prepared - started, "iterate": clock() - prepared}
         return judge.solution(times, iterations.details())
-
-    def solve_local(self, problem: LocalProblem, warm_start: WarmStart | None = None) -> Solution:
-        """Solve a problem given by W and q, by way of an equivalent one, which is one subsystem: then this is plain ADMM.
-
-        Parameters
-        ----------
-        problem : LocalProblem
-            Problem with a symmetric W without negative eigenvalues; NotApplicableError otherwise.
-        warm_start : WarmStart, optional
-            Forces to start from. Default zero.
-        """
-        return solve_converted(problem, warm_start, Subadmm, self.options)
 
 
 def find_subsystems(problem: ContactProblem) -> np.ndarray:
@@ -308,10 +296,8 @@ class _Iterations:
     def __init__(self, problem: ContactProblem, warm_start: WarmStart | None, options: SubadmmOptions) -> None:
         self.problem, self._options = problem, options
         law = isotropic(problem)
-        v, lam = np.zeros(problem.n), np.zeros((problem.n_contacts, 3))
-        if warm_start is not None:
-            v, lam = np.array(warm_start.v, dtype=np.float64), np.array(warm_start.lam, dtype=np.float64).reshape(-1, 3)
-        lam = np.array(to_isotropic(problem, lam))
+        v, lam = start_pair(problem, warm_start)
+        lam = to_isotropic(problem, lam)
         system = np.zeros(problem.n, dtype=np.int64) if options.split == "none" else find_subsystems(problem)
         forest = find_trees(problem, system) if options.split == "body" else _no_trees(system)
         self._pieces = find_pieces(law, system, forest)
