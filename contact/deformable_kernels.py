@@ -106,16 +106,19 @@ def passes_by(points: FloatArray, edges: IntArray, e: int, edge_normal: FloatArr
 
 
 @njit(cache=True, inner=True)
-def crossing(u: Vector, v: Vector, w: Vector) -> tuple[float, float]:
-    """Parameters (s, t) of the closest points of the segments s u and t v - w; (-1, -1) unless both lie inside.
-
-    Segments that are parallel up to the sine CROSSING have none.
-    """
+def crossing_lines(u: Vector, v: Vector, w: Vector) -> tuple[float, float]:
+    """Parameters (s, t) of the closest points of the lines s u and t v - w; inf if these are parallel up to the sine CROSSING."""
     uu, uv, vv = dot(u, u), dot(u, v), dot(v, v)
     square = uu * vv - uv * uv
     if square <= CROSSING * CROSSING * uu * vv:
-        return -1.0, -1.0
-    s, t = closest_on_lines(uu, uv, vv, dot(u, w), dot(v, w), square)
+        return np.inf, np.inf
+    return closest_on_lines(uu, uv, vv, dot(u, w), dot(v, w), square)
+
+
+@njit(cache=True, inner=True)
+def crossing(u: Vector, v: Vector, w: Vector) -> tuple[float, float]:
+    """Parameters (s, t) of the closest points of the segments s u and t v - w; (-1, -1) unless both lie inside."""
+    s, t = crossing_lines(u, v, w)
     if s <= SNAP or s >= 1.0 - SNAP or t <= SNAP or t >= 1.0 - SNAP:
         return -1.0, -1.0
     return s, t
@@ -337,11 +340,7 @@ def place_crossing(points: FloatArray, point: IntArray, m: int, weight: FloatArr
     """
     a, c = row(points, point[m, 0, 0]), row(points, point[m, 1, 0])
     u, v, w = minus(row(points, point[m, 0, 1]), a), minus(row(points, point[m, 1, 1]), c), minus(a, c)
-    uu, uv, vv = dot(u, u), dot(u, v), dot(v, v)
-    square = uu * vv - uv * uv
-    if square <= CROSSING * CROSSING * uu * vv:
-        return 0.0, 0.0, 0.0
-    s, t = closest_on_lines(uu, uv, vv, dot(u, w), dot(v, w), square)
+    s, t = crossing_lines(u, v, w)
     if max(abs(s - 0.5), abs(t - 0.5)) > 0.5 + BEYOND:
         return 0.0, 0.0, 0.0
     weight[m, 0, 0], weight[m, 0, 1], weight[m, 1, 0], weight[m, 1, 1] = 1.0 - s, s, 1.0 - t, t
