@@ -9,7 +9,7 @@ from scipy.spatial.transform import Rotation
 from femsim.base.errors import InputError
 from femsim.base.rotations import quaternion_from_vector, quaternion_to_matrix
 from femsim.model.drives import Motion, Profile, Smoothness, as_pieces, driven_pose
-from femsim.model.profile_kernels import values_at
+from femsim.model.profile_kernels import value_of
 
 TIMES, VALUES = [0.5, 1.0, 3.0], [2.0, -1.0, 4.0]
 
@@ -164,9 +164,8 @@ def test_many_profiles_at_once_have_the_bits_of_each() -> None:
         Profile(np.cumsum(rng.random(n) + 0.1), rng.standard_normal(n), smooth=kind) for n in (2, 3, 40) for kind in kinds
     ]
     profiles += [Profile([0.7], [2.5]), Profile([0.7], [2.5], smooth=False)]
-    pieces, found = as_pieces(profiles), np.empty(len(profiles))
+    pieces = as_pieces(profiles)
     assert as_pieces([]).last.shape == (0,)
     when = [-1.0, 50.0, *rng.uniform(0.0, 25.0, 50).tolist(), *(t for profile in profiles for t in profile.times.tolist())]
     for t in when:
-        values_at(pieces, t, found)
-        assert found.tolist() == [profile(t) for profile in profiles]
+        assert [value_of(pieces, k, t) for k in range(len(profiles))] == [profile(t) for profile in profiles]

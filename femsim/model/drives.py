@@ -138,7 +138,7 @@ class Profile:
 
 
 def as_pieces(profiles: Sequence[Profile]) -> Pieces:
-    """Profiles for :func:`femsim.model.profile_kernels.values_at`, which gives what each gives, to the last bit."""
+    """Profiles for :func:`femsim.model.profile_kernels.value_of`, which gives what each gives, to the last bit."""
     each = [profile.pieces for profile in profiles]
     every = np.concatenate([np.zeros((0, 5)), *each])
     ptr = np.concatenate([[0], np.cumsum([len(own) for own in each])]).astype(np.int64)

@@ -1,4 +1,4 @@
-"""Kernel of profiles over time: the values of many of them at once."""
+"""Kernels of profiles over time: what drives many joints that follow them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Pieces(NamedTuple):
 
 @njit(cache=True, forceinline=True)
 def value_of(pieces: Pieces, k: int, t: float) -> float:
-    """Value of a profile at a time, s."""
+    """Value of profile k at a time, s."""
     low, high = pieces.ptr[k], pieces.ptr[k + 1]
     at = min(max(t, pieces.start[low]), pieces.last[k])
     while high - low > 1:
@@ -41,13 +41,6 @@ def value_of(pieces: Pieces, k: int, t: float) -> float:
     square = s * s
     line = pieces.factor[low, 0] + pieces.factor[low, 1] * s
     return line + pieces.factor[low, 2] * square + pieces.factor[low, 3] * (square * s)
-
-
-@njit(cache=True, _nrt=False)
-def values_at(pieces: Pieces, t: float, out: np.ndarray) -> None:
-    """Fill the values (k,) of profiles at a time, s."""
-    for k in range(out.shape[0]):
-        out[k] = value_of(pieces, k, t)
 
 
 @njit(cache=True, _nrt=False)
