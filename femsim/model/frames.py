@@ -269,7 +269,26 @@ class Points:
     rest: np.ndarray
 
 
-class PatchFrame:
+class OnNodes:
+    """What frames on some nodes of a soft body, (k,), share."""
+
+    carriers: tuple[int, ...] = ()
+
+    def __init__(self, nodes: np.ndarray) -> None:
+        self.nodes, self.rows = nodes, (3 * nodes[:, None] + np.arange(3)).ravel()
+
+    def moved(self, q: np.ndarray, v: np.ndarray, time: float) -> np.ndarray:
+        """Coordinates of the body, its other nodes at rest."""
+        out = q.copy()
+        out[self.rows] += time * v
+        return out
+
+    def centres(self) -> np.ndarray:
+        """None: nodes carry it."""
+        return np.zeros((0, 3))
+
+
+class PatchFrame(OnNodes):
     """Frame spread over some nodes of a soft body.
 
     It turns as their weighted positions do, R from the polar decomposition C = R S of C = sum w (x - mean x) (X - mean X)^T, and
@@ -289,11 +308,9 @@ class PatchFrame:
         Position (m) and quaternion at the start, world.
     """
 
-    carriers: tuple[int, ...] = ()
-
     def __init__(self, body: Pointed, nodes: np.ndarray, weights: np.ndarray, pose: np.ndarray) -> None:
-        self.nodes, self.weights = nodes, weights / weights.sum()
-        self.rows = (3 * nodes[:, None] + np.arange(3)).ravel()
+        super().__init__(nodes)
+        self.weights = weights / weights.sum()
         mean = self.weights @ body.rest[nodes]
         self._rest = body.rest[nodes] - mean
         self._local, self._turn = pose[:3] - mean, pose[3:].copy()
@@ -312,16 +329,6 @@ class PatchFrame:
     def jacobian(self) -> np.ndarray:
         """(6, 3 k): weighted mean velocity, moved to the frame, and angular velocity of the polar rotation."""
         return self._jacobian
-
-    def moved(self, q: np.ndarray, v: np.ndarray, time: float) -> np.ndarray:
-        """Coordinates of the body, its other nodes at rest."""
-        out = q.copy()
-        out[self.rows] += time * v
-        return out
-
-    def centres(self) -> np.ndarray:
-        """None: nodes carry it."""
-        return np.zeros((0, 3))
 
 
 def surface_patch(body: Tetrahedra, point: np.ndarray, radius: float) -> tuple[np.ndarray, np.ndarray, float]:

@@ -18,7 +18,7 @@ import numpy as np
 from femsim.base.rotations import cross_matrix
 from femsim.model.bodies.body import StepSettings
 from femsim.model.couplings import Constraint, CouplingDefaults, about_centres
-from femsim.model.frames import HoldFrame
+from femsim.model.frames import HoldFrame, OnNodes
 
 #: Part of its bound that a force of friction may lack where the joint counts as moving.
 _SLIDES = 1e-9
@@ -340,7 +340,7 @@ class Joined(CouplingDefaults):
         return np.sum([np.zeros(6), *own], axis=0)
 
 
-class NodeFrame:
+class NodeFrame(OnNodes):
     """Nodes of a soft body as the first side of a joint: where their mean is, without a turn.
 
     Parameters
@@ -349,11 +349,9 @@ class NodeFrame:
         The nodes.
     """
 
-    carriers: tuple[int, ...] = ()
-
     def __init__(self, nodes: np.ndarray) -> None:
-        self.nodes, self.lever = nodes, np.zeros(3)
-        self.rows = (3 * nodes[:, None] + np.arange(3)).ravel()
+        super().__init__(nodes)
+        self.lever = np.zeros(3)
 
     def place(self, q: np.ndarray) -> np.ndarray:
         """Mean position, no turn."""
@@ -363,13 +361,3 @@ class NodeFrame:
         """Velocity of their mean by those of the nodes, (6, 3k); no angular velocity."""
         k = len(self.nodes)
         return np.vstack([np.tile(np.eye(3) / k, k), np.zeros((3, 3 * k))])
-
-    def moved(self, q: np.ndarray, v: np.ndarray, time: float) -> np.ndarray:
-        """Coordinates of the body, its other nodes at rest."""
-        out = q.copy()
-        out[self.rows] += time * v
-        return out
-
-    def centres(self) -> np.ndarray:
-        """None: nodes carry it."""
-        return np.zeros((0, 3))

@@ -9,6 +9,7 @@ import numpy as np
 from contact.compiled import njit
 from femsim.model.bodies.rotation_kernels import (
     Matrix,
+    Vector,
     cofactors,
     polar_quaternion,
     rotation_of,
@@ -28,6 +29,21 @@ def weighted(x: np.ndarray, y: np.ndarray) -> Matrix:
             c[6] + x[i, 2] * y[i, 0], c[7] + x[i, 2] * y[i, 1], c[8] + x[i, 2] * y[i, 2],
         )  # fmt: skip
     return c
+
+
+@njit(cache=True, inner=True)
+def arms_of(points: np.ndarray, triad: np.ndarray, arms: np.ndarray, mean: np.ndarray) -> None:
+    """Fill the mean (3,) of three of the points (k, 3) and where they are from there, (3, 3), m."""
+    for c in range(3):
+        mean[c] = (points[triad[0], c] + points[triad[1], c] + points[triad[2], c]) / 3.0
+        for i in range(3):
+            arms[i, c] = points[triad[i], c] - mean[c]
+
+
+@njit(cache=True, inner=True)
+def cross_axis(a: Vector, c: int) -> Vector:
+    """Return a x e_c, e_c the unit vector of axis c."""
+    return (0.0, a[2], -a[1]) if c == 0 else ((-a[2], 0.0, a[0]) if c == 1 else (a[1], -a[0], 0.0))
 
 
 @njit(cache=True)
@@ -86,9 +102,7 @@ def place_patch(
         a = times_vector(R, (rest[i, 0], rest[i, 1], rest[i, 2]))
         w = weights[i] / det
         for c in range(3):
-            # a x e_c
-            e = (0.0, a[2], -a[1]) if c == 0 else ((-a[2], 0.0, a[0]) if c == 1 else (a[1], -a[0], 0.0))
-            spin = symmetric_times(cofactor, e)
+            spin = symmetric_times(cofactor, cross_axis(a, c))
             s0, s1, s2 = w * spin[0], w * spin[1], w * spin[2]
             j = 3 * i + c
             G[3, j], G[4, j], G[5, j] = s0, s1, s2
@@ -122,10 +136,7 @@ def shape_kept(
         Sides of the triad then.
     """
     mean, arms, n = np.zeros(3), np.empty((3, 3)), others.shape[0]
-    for c in range(3):
-        mean[c] = (points[triad[0], c] + points[triad[1], c] + points[triad[2], c]) / 3.0
-        for i in range(3):
-            arms[i, c] = points[triad[i], c] - mean[c]
+    arms_of(points, triad, arms, mean)
     q, _ = polar_quaternion(weighted(arms, own), (1.0, 0.0, 0.0, 0.0))
     R = rotation_of(q)
     for i in range(n):
@@ -143,10 +154,7 @@ def shape_kept(
 def shape_rows(points: np.ndarray, triad: np.ndarray, others: np.ndarray, G: np.ndarray) -> None:
     """Fill the velocities of these rows by those of the nodes, (3 n + 3, 3 k); arguments as for :func:`shape_kept`."""
     mean, arms, n = np.zeros(3), np.empty((3, 3)), others.shape[0]
-    for c in range(3):
-        mean[c] = (points[triad[0], c] + points[triad[1], c] + points[triad[2], c]) / 3.0
-        for i in range(3):
-            arms[i, c] = points[triad[i], c] - mean[c]
+    arms_of(points, triad, arms, mean)
     S = weighted(arms, arms)
     H = (S[4] + S[8], S[0] + S[8], S[0] + S[4], -S[1], -S[2], -S[5])
     cofactor = cofactors(H)
@@ -158,9 +166,7 @@ def shape_rows(points: np.ndarray, triad: np.ndarray, others: np.ndarray, G: np.
     for t in range(3):
         for c in range(3):
             # the angular velocity of the triad that a unit velocity of one of its points makes
-            a = (arms[t, 0], arms[t, 1], arms[t, 2])
-            e = (0.0, a[2], -a[1]) if c == 0 else ((-a[2], 0.0, a[0]) if c == 1 else (a[1], -a[0], 0.0))
-            spin = symmetric_times(cofactor, e)
+            spin = symmetric_times(cofactor, cross_axis((arms[t, 0], arms[t, 1], arms[t, 2]), c))
             s0, s1, s2 = spin[0] / det, spin[1] / det, spin[2] / det
             j = 3 * triad[t] + c
             for i in range(n):

@@ -52,12 +52,14 @@ from femsim.model.bodies.rotation_kernels import (
     dot,
     less,
     plus,
+    relative_rotation,
     rotation_at,
     rotation_of,
     scaled,
     scaled_matrix,
     times_vector,
     transposed_times_vector,
+    turn_by_sine,
 )
 
 #: Where the parts of what a joint is at the start of a step begin: gap (3), arms of i and j (6), turn (c, s) (4), s in world
@@ -97,30 +99,6 @@ def turned_poses(q: np.ndarray, v_hat: np.ndarray, dt: float, q_new: np.ndarray)
         turned = _turned_by_cayley((q[i, 3], q[i, 4], q[i, 5], q[i, 6]), turn)
         for c in range(4):
             q_new[i, 3 + c] = turned[c]
-
-
-@njit(cache=True, forceinline=True)
-def _relative(poses: np.ndarray, i: int, j: int) -> tuple[float, Vector, Matrix]:
-    """Quaternion (c, s) of the shorter turn from pose i to pose j in the axes of both, and the axes half-way."""
-    a0, a1, a2, a3 = poses[i, 3], poses[i, 4], poses[i, 5], poses[i, 6]
-    b0, b1, b2, b3 = poses[j, 3], poses[j, 4], poses[j, 5], poses[j, 6]
-    w = a0 * b0 + a1 * b1 + a2 * b2 + a3 * b3
-    sign = 1.0 if w >= 0.0 else -1.0
-    s = (
-        sign * (a0 * b1 - a1 * b0 - a2 * b3 + a3 * b2),
-        sign * (a0 * b2 + a1 * b3 - a2 * b0 - a3 * b1),
-        sign * (a0 * b3 - a1 * b2 + a2 * b1 - a3 * b0),
-    )
-    m0, m1, m2, m3 = a0 + sign * b0, a1 + sign * b1, a2 + sign * b2, a3 + sign * b3
-    scale = 1.0 / math.sqrt(m0 * m0 + m1 * m1 + m2 * m2 + m3 * m3)
-    return sign * w, s, rotation_of((scale * m0, scale * m1, scale * m2, scale * m3))
-
-
-@njit(cache=True, forceinline=True)
-def _turn_by_sine(c: float, s: Vector) -> float:
-    """Factor h of the logarithm h s of a unit quaternion (c, s), c >= 0: 2 asin(|s|)/|s|."""
-    sine = math.sqrt(dot(s, s))
-    return 2.0 * math.atan2(sine, c) / sine if sine > 1e-12 else 2.0
 
 
 @njit(cache=True, inner=True)
@@ -209,8 +187,8 @@ def joint_starts(
         put_vector(start, k, _ARMS + 3, j)
         if kind[k] == BALL:
             continue
-        c, s, axes = _relative(poses, k, k + 1)
-        factor = _turn_by_sine(c, s)
+        c, s, middle = relative_rotation(poses, k, k + 1)
+        axes, factor = rotation_of(middle), turn_by_sine(c, s)
         start[k, _C], start[k, _LOG] = c, factor
         put_vector(start, k, _S, s)
         put_vector(start, k, _WORLD, times_vector(axes, s))
@@ -238,7 +216,8 @@ def _joint_forces(
     """
     i, j = k, k + 1
     c0, s0, first_axes = start[k, _C], vector_at(start, k, _S), matrix_at(start, k, _AXES)
-    c1, s1, last_axes = _relative(after, i, j)
+    c1, s1, half_way = relative_rotation(after, i, j)
+    last_axes = rotation_of(half_way)
     first, second = vector_at(turn, i, 0), vector_at(turn, j, 0)
     T, delta = _mean(first, second), less(second, first)
     d = 1.0 + 0.25 * dot(first, second)
@@ -255,7 +234,7 @@ def _joint_forces(
     # stresses: K (mean e + a change of e)
     along, about = vector_at(stiffness, k, 0), vector_at(stiffness, k, 3)
     e0, e1 = vector_at(start, k, _STRAIN), transposed_times_vector(last_axes, g1)
-    h0, h1 = start[k, _LOG], _turn_by_sine(c1, s1)
+    h0, h1 = start[k, _LOG], turn_by_sine(c1, s1)
     f0, f1 = vector_at(start, k, _TURN), less(scaled(h1, s1), vector_at(rest, k, 0))
     pull = by_entries(along, added(_mean(e0, e1), scaled(slowing, less(e1, e0))))
     moment = by_entries(about, added(_mean(f0, f1), scaled(slowing, less(f1, f0))))

@@ -312,24 +312,34 @@ def rotation_at(poses: np.ndarray, p: int) -> Matrix:
 
 
 @njit(cache=True, forceinline=True)
-def middle_rotation(poses: np.ndarray, i: int, j: int) -> tuple[Quaternion, Vector]:
-    """Quaternion half-way from pose i to pose j by the shorter turn, and the vector of that turn in the axes of both, rad."""
+def relative_rotation(poses: np.ndarray, i: int, j: int) -> tuple[float, Vector, Quaternion]:
+    """Quaternion (c, s), c >= 0, of the shorter turn from pose i to pose j in the axes of both, and the one half-way."""
     a0, a1, a2, a3 = poses[i, 3], poses[i, 4], poses[i, 5], poses[i, 6]
     b0, b1, b2, b3 = poses[j, 3], poses[j, 4], poses[j, 5], poses[j, 6]
     w = a0 * b0 + a1 * b1 + a2 * b2 + a3 * b3
     sign = 1.0 if w >= 0.0 else -1.0
-    # conjugate(a) b
-    x = sign * (a0 * b1 - a1 * b0 - a2 * b3 + a3 * b2)
-    y = sign * (a0 * b2 + a1 * b3 - a2 * b0 - a3 * b1)
-    z = sign * (a0 * b3 - a1 * b2 + a2 * b1 - a3 * b0)
-    sine = math.sqrt(x * x + y * y + z * z)
-    factor = 2.0 * math.atan2(sine, sign * w) / sine if sine > 1e-12 else 2.0
-    m0 = a0 + sign * b0
-    m1 = a1 + sign * b1
-    m2 = a2 + sign * b2
-    m3 = a3 + sign * b3
+    s = (  # of conjugate(a) b
+        sign * (a0 * b1 - a1 * b0 - a2 * b3 + a3 * b2),
+        sign * (a0 * b2 + a1 * b3 - a2 * b0 - a3 * b1),
+        sign * (a0 * b3 - a1 * b2 + a2 * b1 - a3 * b0),
+    )
+    m0, m1, m2, m3 = a0 + sign * b0, a1 + sign * b1, a2 + sign * b2, a3 + sign * b3
     scale = 1.0 / math.sqrt(m0 * m0 + m1 * m1 + m2 * m2 + m3 * m3)
-    return (scale * m0, scale * m1, scale * m2, scale * m3), (factor * x, factor * y, factor * z)
+    return sign * w, s, (scale * m0, scale * m1, scale * m2, scale * m3)
+
+
+@njit(cache=True, forceinline=True)
+def turn_by_sine(c: float, s: Vector) -> float:
+    """Factor h of the logarithm h s of a unit quaternion (c, s), c >= 0: 2 asin(|s|)/|s|."""
+    sine = math.sqrt(dot(s, s))
+    return 2.0 * math.atan2(sine, c) / sine if sine > 1e-12 else 2.0
+
+
+@njit(cache=True, forceinline=True)
+def middle_rotation(poses: np.ndarray, i: int, j: int) -> tuple[Quaternion, Vector]:
+    """Quaternion half-way from pose i to pose j by the shorter turn, and the vector of that turn in the axes of both, rad."""
+    c, s, middle = relative_rotation(poses, i, j)
+    return middle, scaled(turn_by_sine(c, s), s)
 
 
 @njit(cache=True, forceinline=True, error_model="numpy")
