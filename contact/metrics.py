@@ -19,7 +19,7 @@ from contact.checked import real_array
 from contact.compressed import times_transposed
 from contact.errors import ContactError
 from contact.jacobian_kernels import contact_velocities, scatter_with_squares
-from contact.metrics_kernels import TINY, larger, relative
+from contact.metrics_kernels import larger, relative
 from contact.problem import ContactProblem, force_scales, isotropic, to_isotropic
 
 #: What soft contacts lack is relative at least to this part of rho phi.
@@ -35,13 +35,15 @@ class LocalMetrics:
     contact_residual : float
         Unit-free, see the function of this name; of a local problem :func:`natural_map`.
     cone_violation : float, N
-        See the function of this name.
+        Largest distance by which a force leaves its cone: |lam_t| - mu lam_n, or -lam_n.
     complementarity : float, W
         Largest |u_n lam_n|.
     penetration_velocity : float, m/s
         Largest -u_n.
     slip_alignment : float
-        See :func:`alignment`.
+        Largest 1 + cos(angle between slip and friction force) over contacts that clearly slide and press; 0 is exact. Clearly:
+        tangential speed above 1e-6 of the largest contact speed and of the largest speed that the forces could undo
+        (|lam| / rho), normal force above 1e-6 of the largest.
     """
 
     contact_residual: float
@@ -191,20 +193,6 @@ def natural_map(u: np.ndarray, lam: np.ndarray, rho: np.ndarray, friction: np.nd
     return float(relative(*kernels.natural_map(lam.ravel(), u.ravel(), friction, rho, not relaxed)))
 
 
-def distance_to_cone(lam: np.ndarray, friction: np.ndarray) -> float:
-    """Largest distance by which a force leaves its cone, N: max over contacts of |lam_t| - mu lam_n and -lam_n."""
-    return float(kernels.distance_to_cone(lam, friction))
-
-
-def alignment(u: np.ndarray, lam: np.ndarray, rho: np.ndarray) -> float:
-    """Largest 1 + cos(angle between slip and friction force) over contacts that clearly slide and press; 0 is exact.
-
-    Clearly: tangential speed above 1e-6 of the largest contact speed and of the largest speed that the forces could undo
-    (|lam| / rho), normal force above 1e-6 of the largest.
-    """
-    return float(kernels.alignment(u, lam, rho, TINY))
-
-
 def measure_law(u: np.ndarray, lam: np.ndarray, rho: np.ndarray, friction: np.ndarray, relaxed: bool = False) -> LocalMetrics:
     """Residuals of the contact law; all are 0 when there is no contact.
 
@@ -289,11 +277,6 @@ def _contact_residual(problem: ContactProblem, law: LawArguments, relaxed: bool)
         soft = problem.softness.any(axis=1)
         scale = max(scale, _LEAST_OF_SOFT * norm(rho[soft] * phi[soft, 0]))
     return float(relative(residual, scale))
-
-
-def cone_violation(problem: ContactProblem, lam: np.ndarray) -> float:
-    """Largest distance by which a force leaves its cone, N: :func:`distance_to_cone` for ``isotropic(problem)``."""
-    return distance_to_cone(to_isotropic(problem, lam.reshape(-1, 3)), isotropic(problem).friction)
 
 
 def balance(problem: ContactProblem, v: np.ndarray, lam: np.ndarray) -> float:

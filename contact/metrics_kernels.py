@@ -174,9 +174,9 @@ def idle_speed(u: np.ndarray, lam: np.ndarray, friction: np.ndarray) -> float:
     return worst / strongest if strongest > 0.0 else 0.0
 
 
-@njit(cache=True)
+@njit(cache=True, inner=True)
 def distance_to_cone(lam: np.ndarray, friction: np.ndarray) -> float:
-    """Largest distance by which a force leaves its cone, see ``contact.metrics.distance_to_cone``."""
+    """Largest distance by which a force leaves its cone, N: ``cone_violation`` of ``contact.metrics.LocalMetrics``."""
     worst = 0.0
     for m in range(lam.shape[0]):
         length = math.sqrt(lam[m, 1] * lam[m, 1] + lam[m, 2] * lam[m, 2])
@@ -184,10 +184,10 @@ def distance_to_cone(lam: np.ndarray, friction: np.ndarray) -> float:
     return worst
 
 
-@njit(cache=True, error_model="numpy")
-def alignment(u: np.ndarray, lam: np.ndarray, rho: np.ndarray, smallest: float) -> float:
-    """Largest 1 + cos(angle between slip and friction force), see ``contact.metrics.alignment``."""
-    fastest, strongest = smallest, smallest
+@njit(cache=True, inner=True, error_model="numpy")
+def alignment(u: np.ndarray, lam: np.ndarray, rho: np.ndarray) -> float:
+    """Largest 1 + cos(angle between slip and friction force): ``slip_alignment`` of ``contact.metrics.LocalMetrics``."""
+    fastest, strongest = TINY, TINY
     for m in range(lam.shape[0]):
         for c in range(3):
             fastest = larger(fastest, abs(u[m, c]))
@@ -429,7 +429,7 @@ def law_sizes(u: np.ndarray, lam: np.ndarray, rho: np.ndarray, friction: np.ndar
     product = approach = 0.0
     for m in range(lam.shape[0]):
         product, approach = larger(product, abs(u[m, 0] * lam[m, 0])), larger(approach, -u[m, 0])
-    return distance_to_cone(lam, friction), product, approach, alignment(u, lam, rho, TINY)
+    return distance_to_cone(lam, friction), product, approach, alignment(u, lam, rho)
 
 
 @njit(cache=True, inner=True)
