@@ -7,12 +7,12 @@ from typing import NamedTuple
 import numpy as np
 
 from contact.compiled import njit
+from contact.vector_kernels import Vector
 from femsim.step.point_rows_kernels import RigidParts
 from femsim.step.rows_kernels import (
     Given,
     Rows,
     Sums,
-    Triple,
     add_side,
     keep_contact,
     moment_entry,
@@ -130,7 +130,7 @@ def insert_node(row: int, count: int, nodes: Nodes) -> tuple[int, int]:
 
 
 @njit(cache=True, inner=True)
-def lever_of_side(m: int, side: int, pairs: Pairs, points: Points) -> Triple:
+def lever_of_side(m: int, side: int, pairs: Pairs, points: Points) -> Vector:
     """Vector to where the force of contact m acts on a side, from the point of the surface or strand that the gap is measured at.
 
     The links of a rod turn this alone. With levers from their centres a contact between two of them would turn both along the
@@ -171,7 +171,7 @@ def gather_nodes(m: int, pairs: Pairs, points: Points, nodes: Nodes) -> int:
 
 
 @njit(cache=True, inner=True)
-def pull_by_joint(screw: np.ndarray, e: int, pull: float, lever: Triple, axis: Triple) -> float:
+def pull_by_joint(screw: np.ndarray, e: int, pull: float, lever: Vector, axis: Vector) -> float:
     """Velocity along an axis that a joint gives where a contact acts on a rigid part, by row e of ``screw`` (m, 6)."""
     value = pull * (axis[0] * screw[e, 0] + axis[1] * screw[e, 1] + axis[2] * screw[e, 2])
     for c in range(3):

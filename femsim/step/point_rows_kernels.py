@@ -11,14 +11,13 @@ from typing import NamedTuple
 import numpy as np
 
 from contact.compiled import njit
+from contact.vector_kernels import Vector, norm
 from femsim.step.rows_kernels import (
     Given,
     Rows,
-    Triple,
     add_side,
     between,
     keep_contact,
-    length,
     moment_entry,
     put_entry,
     turn_frame,
@@ -218,7 +217,7 @@ def place_carried(
 
 
 @njit(cache=True, inner=True, _nrt=False)
-def along_screw(screw: np.ndarray, e: int, lever: Triple, force: Triple) -> float:
+def along_screw(screw: np.ndarray, e: int, lever: Vector, force: Vector) -> float:
     """Power of a force at a lever from the origin of a part, where a joint moves it by row e of ``screw`` (m, 6)."""
     value = force[0] * screw[e, 0] + force[1] * screw[e, 1] + force[2] * screw[e, 2]
     if screw[e, 3] != 0.0 or screw[e, 4] != 0.0 or screw[e, 5] != 0.0:
@@ -240,8 +239,8 @@ def same_screw(screw: np.ndarray, e: int, f: int) -> bool:
 def fill_within(
     own: int,
     other: int,
-    force: Triple,
-    lever: Triple,
+    force: Vector,
+    lever: Vector,
     rigid: RigidParts,
     given: Given,
     indices: np.ndarray,
@@ -474,11 +473,11 @@ def fastest(
         row = first[part]
         if row < 0:
             continue
-        lever = length(between(origin, part, centre, part)) + reach[part]
-        speed = length((v[row], v[row + 1], v[row + 2])) + lever * length((v[row + 3], v[row + 4], v[row + 5]))
+        lever = norm(between(origin, part, centre, part)) + reach[part]
+        speed = norm((v[row], v[row + 1], v[row + 2])) + lever * norm((v[row + 3], v[row + 4], v[row + 5]))
         joints = 0.0
         for e in range(joint_start[part], joint_start[part + 1]):
-            along = length((screw[e, 0], screw[e, 1], screw[e, 2])) + lever * length((screw[e, 3], screw[e, 4], screw[e, 5]))
+            along = norm((screw[e, 0], screw[e, 1], screw[e, 2])) + lever * norm((screw[e, 3], screw[e, 4], screw[e, 5]))
             joints += abs(v[joint_row[e]]) * along
         found = max(found, speed + joints)
     return found

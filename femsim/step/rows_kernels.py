@@ -8,8 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from contact.compiled import njit
-
-Triple = tuple[float, float, float]
+from contact.vector_kernels import Vector
 
 #: Cosine of the angle from which on a normal points aside, as that of the next face of a box seen from just beside it.
 _ASIDE = 1e-2
@@ -130,7 +129,7 @@ def keep_contact(m: int, gap: float, first: int, kept: int, entry: int, given: G
 
 
 @njit(cache=True, inner=True, _nrt=False)
-def moment_entry(c: int, lever: Triple, force: Triple) -> float:
+def moment_entry(c: int, lever: Vector, force: Vector) -> float:
     """Component c (0, 1 or 2) of the moment lever x force, N m, of a lever in m and a force in N."""
     if c == 0:
         return lever[1] * force[2] - lever[2] * force[1]
@@ -140,13 +139,7 @@ def moment_entry(c: int, lever: Triple, force: Triple) -> float:
 
 
 @njit(cache=True, inner=True, _nrt=False)
-def length(a: Triple) -> float:
-    """Length of a vector."""
-    return float(np.sqrt(a[0] * a[0] + a[1] * a[1] + a[2] * a[2]))
-
-
-@njit(cache=True, inner=True, _nrt=False)
-def turn_frame(frame: np.ndarray, m: int, normal: Triple) -> bool:
+def turn_frame(frame: np.ndarray, m: int, normal: Vector) -> bool:
     """Turn frame m of (nc, 3, 3) on the shortest way so that its first row is this normal; False where it points aside.
 
     Aside is the other side and the next face of a box, at right angles, where rounding would decide.
@@ -181,13 +174,13 @@ def turn_frames(frame: np.ndarray, place: np.ndarray, now: np.ndarray, turned: n
 
 
 @njit(cache=True, inner=True, _nrt=False)
-def triple(a: np.ndarray, i: int) -> Triple:
+def triple(a: np.ndarray, i: int) -> Vector:
     """Row i of an array (n, 3)."""
     return a[i, 0], a[i, 1], a[i, 2]
 
 
 @njit(cache=True, inner=True, _nrt=False)
-def between(a: np.ndarray, i: int, b: np.ndarray, j: int) -> Triple:
+def between(a: np.ndarray, i: int, b: np.ndarray, j: int) -> Vector:
     """Vector from row i of a to row j of b, both (n, 3)."""
     return b[j, 0] - a[i, 0], b[j, 1] - a[i, 1], b[j, 2] - a[i, 2]
 
@@ -205,7 +198,7 @@ def put_entry(
 
 
 @njit(cache=True, inner=True, _nrt=False)
-def world_force(frame: np.ndarray, m: int, lam: np.ndarray, k: int) -> Triple:
+def world_force(frame: np.ndarray, m: int, lam: np.ndarray, k: int) -> Vector:
     """Force lam (row k of (kept, 3), normal first) of a contact with the frame m of (nc, 3, 3), in world components."""
     return (
         frame[m, 0, 0] * lam[k, 0] + frame[m, 1, 0] * lam[k, 1] + frame[m, 2, 0] * lam[k, 2],
@@ -215,7 +208,7 @@ def world_force(frame: np.ndarray, m: int, lam: np.ndarray, k: int) -> Triple:
 
 
 @njit(cache=True, inner=True, _nrt=False)
-def add_side(part: int, sign: float, lever: Triple, force: Triple, wrench: np.ndarray, force_sum: np.ndarray) -> None:
+def add_side(part: int, sign: float, lever: Vector, force: Vector, wrench: np.ndarray, force_sum: np.ndarray) -> None:
     """Add the force of a contact at a lever from the reference of a part to the wrench on it."""
     for c in range(3):
         wrench[part, c] += sign * force[c]

@@ -19,6 +19,7 @@ import math
 import numpy as np
 
 from contact.compiled import njit
+from contact.vector_kernels import row
 from femsim.model.bodies.rotation_kernels import (
     Matrix,
     Quaternion,
@@ -335,7 +336,7 @@ def stiffness_blocks(
             S = T = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
             for p in range(block_ptr[k], block_ptr[k + 1]):
                 a = corner_row[p]
-                ga, gb = _row(rotated, a), _row(rotated, corner_column[p])
+                ga, gb = row(rotated, a), row(rotated, corner_column[p])
                 S = plus(S, outer(ga, gb))
                 if ratio[a >> 2] != common:
                     T = plus(T, outer(scaled(ratio[a >> 2] - common, ga), gb))
@@ -379,12 +380,6 @@ def place_diagonals(
             k02, k12, inertia - diagonal[j, 2],
         )  # fmt: skip
         _put_block(data, place, stride[j], own)
-
-
-@njit(cache=True, forceinline=True)
-def _row(a: np.ndarray, i: int) -> Vector:
-    """Row i of a (n, 3)."""
-    return a[i, 0], a[i, 1], a[i, 2]
 
 
 @njit(cache=True, forceinline=True)

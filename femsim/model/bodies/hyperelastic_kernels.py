@@ -24,6 +24,7 @@ from typing import NamedTuple
 import numpy as np
 
 from contact.compiled import njit
+from contact.vector_kernels import entry, row
 from femsim.model.bodies.law_kernels import STABLE_NEO_HOOKEAN, dilatation, energy_terms
 from femsim.model.bodies.rotation_kernels import (
     Matrix,
@@ -130,12 +131,6 @@ def eigen_symmetric(a: np.ndarray, vectors: np.ndarray) -> None:
 
 
 @njit(cache=True, forceinline=True)
-def _vector(a: np.ndarray, e: int, p: int) -> Vector:
-    """Read a[e, p], a vector."""
-    return a[e, p, 0], a[e, p, 1], a[e, p, 2]
-
-
-@njit(cache=True, forceinline=True)
 def _matrix(a: np.ndarray, e: int, p: int) -> Matrix:
     """Read a[e, p], a matrix."""
     return (
@@ -154,12 +149,6 @@ def _put_matrix(a: np.ndarray, e: int, p: int, A: Matrix) -> None:
 
 
 @njit(cache=True, forceinline=True)
-def _node(x: np.ndarray, node: int) -> Vector:
-    """Read row ``node`` of x (n, 3)."""
-    return x[node, 0], x[node, 1], x[node, 2]
-
-
-@njit(cache=True, forceinline=True)
 def shape_gradient(gradient: np.ndarray, e: int, p: int, a: int) -> Vector:
     """Gradient of the shape function of corner a at point p of element e."""
     return gradient[e, p, a, 0], gradient[e, p, a, 1], gradient[e, p, a, 2]
@@ -170,7 +159,7 @@ def deformation_gradient(x: np.ndarray, elements: np.ndarray, gradient: np.ndarr
     """F = sum_a x_a grad_a^T at point p of element e."""
     F = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
     for a in range(elements.shape[1]):
-        F = plus(F, outer(_node(x, elements[e, a]), shape_gradient(gradient, e, p, a)))
+        F = plus(F, outer(row(x, elements[e, a]), shape_gradient(gradient, e, p, a)))
     return F
 
 
@@ -244,14 +233,14 @@ def element_stresses(
             F = deformation_gradient(x, elements, gradient, e, p)
             lowest = min(lowest, _principal_stretches(F, e, p, quaternion, stretches, left, right))
             volume += weight[e, p]
-            mean += weight[e, p] * dilatation(law, _vector(stretches, e, p))[0]
+            mean += weight[e, p] * dilatation(law, entry(stretches, e, p))[0]
         inverted += lowest <= 0.0
         mean /= volume
         extra = (lame_lambda[e] - point_lambda[e]) * mean
         excess[e] = extra
         total += 0.5 * volume * extra * mean
         for p in range(points):
-            s, U, V = _vector(stretches, e, p), _matrix(left, e, p), _matrix(right, e, p)
+            s, U, V = entry(stretches, e, p), _matrix(left, e, p), _matrix(right, e, p)
             volumetric = dilatation(law, s)
             energy, g, _ = energy_terms(law, own, point_lambda[e], lame_mu[e], s, volumetric)
             total += weight[e, p] * energy
@@ -297,7 +286,7 @@ def energy_densities(
         volume = 0.0
         mean = 0.0
         for p in range(points):
-            s = _vector(stretches, e, p)
+            s = entry(stretches, e, p)
             volumetric = dilatation(law, s)
             density[e, p] = energy_terms(law, own, point_lambda[e], lame_mu[e], s, volumetric)[0]
             volume += weight[e, p]
@@ -495,7 +484,7 @@ def element_matrices(
         rest = lame_lambda[e] - point_lambda[e]
         for p in range(points):
             volume += weight[e, p]
-            s, U, V = _vector(stretches, e, p), _matrix(left, e, p), _matrix(right, e, p)
+            s, U, V = entry(stretches, e, p), _matrix(left, e, p), _matrix(right, e, p)
             g, h = stretch_derivatives(law, own, point_lambda[e], lame_mu[e], excess[e], s)
             far = _far_from_rest(law, s)
             own_kind = kind

@@ -12,48 +12,23 @@ import math
 
 import numpy as np
 
+from contact import vector_kernels
 from contact.compiled import njit
 
-Vector = tuple[float, float, float]
+Vector = vector_kernels.Vector
 Quaternion = tuple[float, float, float, float]
 Symmetric = tuple[float, float, float, float, float, float]
 Matrix = tuple[float, float, float, float, float, float, float, float, float]
 
-
-@njit(cache=True, forceinline=True)
-def dot(a: Vector, b: Vector) -> float:
-    """Return a . b."""
-    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
-
-
-@njit(cache=True, forceinline=True)
-def scaled(factor: float, a: Vector) -> Vector:
-    """Return factor a."""
-    return factor * a[0], factor * a[1], factor * a[2]
-
-
-@njit(cache=True, forceinline=True)
-def added(a: Vector, b: Vector) -> Vector:
-    """Return a + b."""
-    return a[0] + b[0], a[1] + b[1], a[2] + b[2]
-
-
-@njit(cache=True, forceinline=True)
-def less(a: Vector, b: Vector) -> Vector:
-    """Return a - b."""
-    return a[0] - b[0], a[1] - b[1], a[2] - b[2]
+# the algebra of vectors; plus, minus and times are those of matrices here
+dot, cross = vector_kernels.dot, vector_kernels.cross
+scaled, added, less = vector_kernels.times, vector_kernels.plus, vector_kernels.minus
 
 
 @njit(cache=True, forceinline=True)
 def by_entries(a: Vector, b: Vector) -> Vector:
     """Return a_i b_i, entry by entry."""
     return a[0] * b[0], a[1] * b[1], a[2] * b[2]
-
-
-@njit(cache=True, forceinline=True)
-def cross(a: Vector, b: Vector) -> Vector:
-    """Return a x b."""
-    return a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]
 
 
 @njit(cache=True, forceinline=True)

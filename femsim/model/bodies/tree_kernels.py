@@ -18,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from contact.compiled import njit
+from contact.vector_kernels import row
 from femsim.model.bodies.rotation_kernels import (
     Matrix,
     Quaternion,
@@ -103,11 +104,6 @@ def no_places(links: int) -> Places:
 
 
 @njit(cache=True, forceinline=True)
-def _row(a: np.ndarray, i: int) -> Vector:
-    return a[i, 0], a[i, 1], a[i, 2]
-
-
-@njit(cache=True, forceinline=True)
 def _matrix(a: np.ndarray, i: int) -> Matrix:
     return a[i, 0, 0], a[i, 0, 1], a[i, 0, 2], a[i, 1, 0], a[i, 1, 1], a[i, 1, 2], a[i, 2, 0], a[i, 2, 1], a[i, 2, 2]
 
@@ -126,13 +122,13 @@ def place_links(tree: Tree, q: np.ndarray, out: Places) -> None:
         kind, c = tree.kind[k], tree.coordinate[k]
         if k == 0:
             R = rotation_entries(q[3], q[4], q[5], q[6])
-            origin = less((q[0], q[1], q[2]), times_vector(R, _row(tree.centre, 0)))
+            origin = less((q[0], q[1], q[2]), times_vector(R, row(tree.centre, 0)))
         else:
             p = tree.parent[k]
             above = _matrix(out.rotation, p)
             R = times(above, _matrix(tree.turn, k))
-            origin = added(_row(out.origin, p), times_vector(above, _row(tree.place, k)))
-            own = _row(tree.axis, k)
+            origin = added(row(out.origin, p), times_vector(above, row(tree.place, k)))
+            own = row(tree.axis, k)
             if kind == SPHERICAL:
                 for i in range(3):  # the axes of the joint on the parent
                     for j in range(3):
@@ -146,7 +142,7 @@ def place_links(tree: Tree, q: np.ndarray, out: Places) -> None:
                     R = times(R, _turned(own, position))
                 else:
                     origin = added(origin, scaled(position, axis))
-        centre = added(origin, times_vector(R, _row(tree.centre, k)))
+        centre = added(origin, times_vector(R, row(tree.centre, k)))
         if k == 0:
             centre = (q[0], q[1], q[2])
         for i in range(3):
@@ -162,11 +158,11 @@ def _joint_twist(tree: Tree, places: Places, v: np.ndarray, k: int) -> tuple[Vec
     slide, turn = (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
     if kind == SPHERICAL:
         for i in range(3):
-            turn = added(turn, scaled(v[r + i], _row(places.axis[k], i)))
+            turn = added(turn, scaled(v[r + i], row(places.axis[k], i)))
     elif kind == REVOLUTE:
-        turn = scaled(tree.ratio[k] * v[r], _row(places.axis[k], 0))
+        turn = scaled(tree.ratio[k] * v[r], row(places.axis[k], 0))
     elif kind == PRISMATIC:
-        slide = scaled(tree.ratio[k] * v[r], _row(places.axis[k], 0))
+        slide = scaled(tree.ratio[k] * v[r], row(places.axis[k], 0))
     return slide, turn
 
 
@@ -181,10 +177,10 @@ def fill_twists(tree: Tree, places: Places, v: np.ndarray, twist: np.ndarray) ->
         slide, turn = _joint_twist(tree, places, v, k)
         at = added(
             (twist[p, 0], twist[p, 1], twist[p, 2]),
-            cross(above, less(_row(places.origin, k), _row(places.centre, p))),
+            cross(above, less(row(places.origin, k), row(places.centre, p))),
         )
         omega = added(above, turn)
-        velocity = added(added(at, slide), cross(omega, less(_row(places.centre, k), _row(places.origin, k))))
+        velocity = added(added(at, slide), cross(omega, less(row(places.centre, k), row(places.origin, k))))
         for i in range(3):
             twist[k, i], twist[k, 3 + i] = velocity[i], omega[i]
 
@@ -209,21 +205,21 @@ def project(tree: Tree, places: Places, wrench: np.ndarray, out: np.ndarray) -> 
     links = tree.parent.shape[0]
     total = np.empty((links, 6))
     for k in range(links):
-        moment = cross(less(_row(places.centre, k), _row(places.centre, 0)), (wrench[k, 0], wrench[k, 1], wrench[k, 2]))
+        moment = cross(less(row(places.centre, k), row(places.centre, 0)), (wrench[k, 0], wrench[k, 1], wrench[k, 2]))
         for i in range(3):
             total[k, i], total[k, 3 + i] = wrench[k, i], wrench[k, 3 + i] + moment[i]
     out[:] = 0.0
     for k in range(links - 1, 0, -1):
         kind, r, p = tree.kind[k], tree.row[k], tree.parent[k]
         force, moment = (total[k, 0], total[k, 1], total[k, 2]), (total[k, 3], total[k, 4], total[k, 5])
-        about = less(moment, cross(less(_row(places.origin, k), _row(places.centre, 0)), force))
+        about = less(moment, cross(less(row(places.origin, k), row(places.centre, 0)), force))
         if kind == SPHERICAL:
             for i in range(3):
-                out[r + i] += dot(_row(places.axis[k], i), about)
+                out[r + i] += dot(row(places.axis[k], i), about)
         elif kind == REVOLUTE:
-            out[r] += tree.ratio[k] * dot(_row(places.axis[k], 0), about)
+            out[r] += tree.ratio[k] * dot(row(places.axis[k], 0), about)
         elif kind == PRISMATIC:
-            out[r] += tree.ratio[k] * dot(_row(places.axis[k], 0), force)
+            out[r] += tree.ratio[k] * dot(row(places.axis[k], 0), force)
         for i in range(6):
             total[p, i] += total[k, i]
     for i in range(6):
@@ -233,10 +229,10 @@ def project(tree: Tree, places: Places, wrench: np.ndarray, out: np.ndarray) -> 
 @njit(cache=True, inner=True)
 def _screw(tree: Tree, places: Places, k: int, i: int) -> tuple[Vector, Vector]:
     """Velocity at the base's centre of mass and angular velocity that column i of joint k gives to what hangs on it."""
-    axis = scaled(tree.ratio[k], _row(places.axis[k], i))
+    axis = scaled(tree.ratio[k], row(places.axis[k], i))
     if tree.kind[k] == PRISMATIC:
         return axis, (0.0, 0.0, 0.0)
-    return cross(axis, less(_row(places.centre, 0), _row(places.origin, k))), axis
+    return cross(axis, less(row(places.centre, 0), row(places.origin, k))), axis
 
 
 @njit(cache=True, forceinline=True)
@@ -254,7 +250,7 @@ def fill_mass(tree: Tree, places: Places, M: np.ndarray) -> None:
     for k in range(links - 1, -1, -1):
         R, m = _matrix(places.rotation, k), tree.mass[k]
         own = times_transposed(times(R, _matrix(tree.inertia, k)), R)
-        x, y, z = less(_row(places.centre, k), _row(places.centre, 0))
+        x, y, z = less(row(places.centre, k), row(places.centre, 0))
         body[k, 0] += m
         body[k, 1] += m * x
         body[k, 2] += m * y
@@ -316,7 +312,7 @@ def configure(tree: Tree, q: np.ndarray, places: Places, M: np.ndarray) -> None:
 def fill_jacobian(tree: Tree, places: Places, link: int, S: np.ndarray) -> None:
     """Fill the Jacobian (6, n_v) of a link: velocity of its centre of mass, then its angular velocity."""
     S[:] = 0.0
-    x, y, z = less(_row(places.centre, link), _row(places.centre, 0))
+    x, y, z = less(row(places.centre, link), row(places.centre, 0))
     for i in range(6):
         S[i, i] = 1.0
     S[0, 4], S[0, 5], S[1, 3], S[1, 5], S[2, 3], S[2, 4] = z, -y, -z, x, y, -x
@@ -369,11 +365,11 @@ def inverse_dynamics(tree: Tree, places: Places, v: np.ndarray, rate: np.ndarray
             slide, turn = _joint_twist(tree, places, v, k)
             sliding, turning = _joint_twist(tree, places, rate, k)
             turned = added((change[p, 3], change[p, 4], change[p, 5]), added(turning, cross(above, turn)))
-            arm = less(_row(places.origin, k), _row(places.centre, p))
+            arm = less(row(places.origin, k), row(places.centre, p))
             at = added((change[p, 0], change[p, 1], change[p, 2]), cross((change[p, 3], change[p, 4], change[p, 5]), arm))
             at = added(at, cross(above, added(cross(above, arm), scaled(2.0, slide))))
             at = added(at, sliding)
-            arm = less(_row(places.centre, k), _row(places.origin, k))
+            arm = less(row(places.centre, k), row(places.origin, k))
             at = added(at, added(cross(turned, arm), cross(omega, cross(omega, arm))))
         for i in range(3):
             change[k, i], change[k, 3 + i] = at[i], turned[i]
@@ -425,7 +421,7 @@ def turn_of_link(tree: Tree, turns: np.ndarray, q: np.ndarray, link: int, out: n
             found = _product((q[c], q[c + 1], q[c + 2], q[c + 3]), found)
         elif kind == REVOLUTE:
             half = 0.5 * (tree.ratio[k] * q[c] + tree.offset[k])
-            x, y, z = scaled(math.sin(half), _row(tree.axis, k))
+            x, y, z = scaled(math.sin(half), row(tree.axis, k))
             found = _product((math.cos(half), x, y, z), found)
         found = _product((turns[k, 0], turns[k, 1], turns[k, 2], turns[k, 3]), found)
         k = tree.parent[k]
