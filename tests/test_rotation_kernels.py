@@ -27,10 +27,7 @@ def symmetric(matrix: np.ndarray) -> tuple[float, ...]:
 
 
 CASES: dict[str, tuple[Callable[..., object], tuple[object, ...], object]] = {
-    "dot": (k.dot, (flat(X), flat(Y)), X @ Y),
-    "scaled": (k.scaled, (2.0, flat(X)), 2 * X),
     "by_entries": (k.by_entries, (flat(X), flat(Y)), X * Y),
-    "cross": (k.cross, (flat(X), flat(Y)), np.cross(X, Y)),
     "plus": (k.plus, (flat(A), flat(B)), A + B),
     "minus": (k.minus, (flat(A), flat(B)), A - B),
     "scaled_matrix": (k.scaled_matrix, (3.0, flat(A)), 3 * A),

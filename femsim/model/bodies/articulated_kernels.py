@@ -7,16 +7,9 @@ from typing import NamedTuple
 import numpy as np
 
 from contact.compiled import njit
+from contact.vector_kernels import minus as less, times as scaled
 from femsim.model.bodies.rigid_kernels import free_rotation, solve_base
-from femsim.model.bodies.rotation_kernels import (
-    Matrix,
-    Vector,
-    less,
-    rotation_entries,
-    scaled,
-    times_vector,
-    transposed_times_vector,
-)
+from femsim.model.bodies.rotation_kernels import Matrix, Vector, rotation_entries, times_vector, transposed_times_vector
 from femsim.model.bodies.tree_kernels import Places, Tree, inverse_dynamics, move
 from femsim.model.bodies.tree_step_kernels import Motors, Start, fill_motors
 

@@ -22,20 +22,16 @@ import math
 import numpy as np
 
 from contact.compiled import njit
+from contact.vector_kernels import cross, dot, minus as less, plus as added, times as scaled
 from femsim.model.bodies.rod_kernels import ABSENT, BALL, FULL, vector_at
 from femsim.model.bodies.rotation_kernels import (
     Matrix,
     Vector,
     add_to_diagonal,
-    added,
-    cross,
     cross_matrix,
     determinant,
-    dot,
-    less,
     plus,
     rotation_at,
-    scaled,
     scaled_matrix,
     times,
     times_vector,

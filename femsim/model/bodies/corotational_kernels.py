@@ -19,7 +19,7 @@ import math
 import numpy as np
 
 from contact.compiled import njit
-from contact.vector_kernels import row
+from contact.vector_kernels import dot, row, times as scaled
 from femsim.model.bodies.rotation_kernels import (
     Matrix,
     Quaternion,
@@ -29,13 +29,11 @@ from femsim.model.bodies.rotation_kernels import (
     axial,
     cofactors,
     determinant,
-    dot,
     outer,
     plus,
     polar_quaternion,
     retracted,
     rotation_of,
-    scaled,
     scaled_matrix,
     squared_norm,
     symmetric_times,
@@ -49,7 +47,7 @@ from femsim.model.bodies.rotation_kernels import (
 CHUNK = 32
 # rows of the scratch array: edges (9) then F (9, in the same place), quaternion, status of the rotation, det F, strain, energy,
 # forces on corners 1 to 3, scaled rotated gradients of corners 1 to 3
-_F, _Q, _STATUS, _DET, _STRAIN, _ENERGY, _FORCE, _ROTATED = (row * CHUNK for row in (0, 9, 13, 14, 15, 21, 22, 31))
+_F, _Q, _STATUS, _DET, _STRAIN, _ENERGY, _FORCE, _ROTATED = (at * CHUNK for at in (0, 9, 13, 14, 15, 21, 22, 31))
 #: Size of the scratch array.
 SCRATCH = 40 * CHUNK
 # values of the status row

@@ -24,13 +24,12 @@ from typing import NamedTuple
 import numpy as np
 
 from contact.compiled import njit
-from contact.vector_kernels import entry, row
+from contact.vector_kernels import dot, entry, row
 from femsim.model.bodies.law_kernels import STABLE_NEO_HOOKEAN, dilatation, energy_terms
 from femsim.model.bodies.rotation_kernels import (
     Matrix,
     Vector,
     as_matrix,
-    dot,
     minus,
     outer,
     plus,

@@ -11,7 +11,8 @@ import math
 import numpy as np
 
 from contact.compiled import njit
-from femsim.model.bodies.rotation_kernels import Matrix, Vector, by_entries, outer, plus, scaled, scaled_matrix
+from contact.vector_kernels import times as scaled
+from femsim.model.bodies.rotation_kernels import Matrix, Vector, by_entries, outer, plus, scaled_matrix
 
 COROTATIONAL, ST_VENANT_KIRCHHOFF, STABLE_NEO_HOOKEAN, MOONEY_RIVLIN, OGDEN = range(5)
 #: Ogden's powers go on as parabolas below this stretch.

@@ -7,7 +7,8 @@ import math
 import numpy as np
 
 from contact.compiled import njit
-from femsim.model.bodies.rotation_kernels import Vector, cross, dot, scaled, times_vector
+from contact.vector_kernels import cross, dot, times as scaled
+from femsim.model.bodies.rotation_kernels import Vector, times_vector
 
 _MOST_PASSES = 60
 

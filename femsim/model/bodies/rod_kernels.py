@@ -17,23 +17,21 @@ import math
 import numpy as np
 
 from contact.compiled import njit
+from contact.vector_kernels import cross, dot, times as scaled
 from femsim.model.bodies.rotation_kernels import (
     Matrix,
     Quaternion,
     Vector,
     add_to_diagonal,
     by_entries,
-    cross,
     cross_matrix,
     cross_times,
-    dot,
     middle_rotation,
     minus,
     outer,
     plus,
     rotation_at,
     rotation_of,
-    scaled,
     scaled_matrix,
     times,
     times_vector,

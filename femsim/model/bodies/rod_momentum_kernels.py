@@ -31,6 +31,7 @@ import math
 import numpy as np
 
 from contact.compiled import njit
+from contact.vector_kernels import cross, dot, minus as less, plus as added, times as scaled
 from femsim.model.bodies.rod_kernels import (
     ABSENT,
     BALL,
@@ -46,16 +47,11 @@ from femsim.model.bodies.rotation_kernels import (
     Matrix,
     Quaternion,
     Vector,
-    added,
     by_entries,
-    cross,
-    dot,
-    less,
     plus,
     relative_rotation,
     rotation_at,
     rotation_of,
-    scaled,
     scaled_matrix,
     times_vector,
     transposed_times_vector,

@@ -1,4 +1,4 @@
-"""Vectors, 3x3 matrices and rotations for compiled code, as tuples of numbers.
+"""3x3 matrices and rotations for compiled code, as tuples of numbers, beside the vectors of :mod:`contact.vector_kernels`.
 
 A vector is three numbers, a quaternion four (w first), a matrix nine (row by row), a symmetric matrix six (00, 11, 22, 01, 02,
 12). A tuple lives in registers: nothing is allocated, and the compiler sees through the calls (``forceinline``), so a formula
@@ -12,17 +12,13 @@ import math
 
 import numpy as np
 
-from contact import vector_kernels
 from contact.compiled import njit
+from contact.vector_kernels import dot, times as scaled
 
-Vector = vector_kernels.Vector
+Vector = tuple[float, float, float]
 Quaternion = tuple[float, float, float, float]
 Symmetric = tuple[float, float, float, float, float, float]
 Matrix = tuple[float, float, float, float, float, float, float, float, float]
-
-# the algebra of vectors; plus, minus and times are those of matrices here
-dot, cross = vector_kernels.dot, vector_kernels.cross
-scaled, added, less = vector_kernels.times, vector_kernels.plus, vector_kernels.minus
 
 
 @njit(cache=True, forceinline=True)

@@ -18,17 +18,12 @@ from typing import NamedTuple
 import numpy as np
 
 from contact.compiled import njit
-from contact.vector_kernels import row
+from contact.vector_kernels import cross, dot, minus as less, plus as added, row, times as scaled
 from femsim.model.bodies.rotation_kernels import (
     Matrix,
     Quaternion,
     Vector,
-    added,
-    cross,
-    dot,
-    less,
     rotation_entries,
-    scaled,
     times,
     times_transposed,
     times_vector,

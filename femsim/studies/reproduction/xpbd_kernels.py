@@ -11,20 +11,19 @@ import math
 import numpy as np
 
 from contact.compiled import njit
+from contact.vector_kernels import dot, times as scaled
 from femsim.model.bodies.rod_kernels import ABSENT, BALL
 from femsim.model.bodies.rotation_kernels import (
     Matrix,
     Vector,
     add_to_diagonal,
     cross_matrix,
-    dot,
     middle_rotation,
     minus,
     outer,
     plus,
     rotation_at,
     rotation_of,
-    scaled,
     scaled_columns,
     times,
     times_transposed,
