@@ -307,7 +307,7 @@ def test_what_cannot_have_faces_is_said() -> None:
     scene.add_gripper("hand", [finger], position=(0, 0, 0.2))
     for names, words in (
         ((), "names nothing"), (("cube",), "deforms"), (("ball",), "Sphere, which is round"), (("floor",), "Plane"),
-        (("bax",), "did you mean 'box'"), (("box", "ball"), "round"),
+        (("bax",), "did you mean 'box'"), (("box", "ball"), "round"), ((["box"],), "one by one"),
     ):  # fmt: skip
         with pytest.raises(fs.InputError, match=words):
             scene.contact_by_faces(*names)

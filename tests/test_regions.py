@@ -21,6 +21,7 @@ from femsim.model.bodies.hyperelastic import HyperelasticBody
 from femsim.model.bodies.mixture import Region
 from femsim.model.bodies.soft import SoftBody
 from femsim.model.bodies.soft_bodies import make_soft_body
+from femsim.run.info import describe_friction
 
 GUM = fs.Elastic(2e5, 0.4, 1100.0, name="gum")
 STIFF = fs.Elastic(3e6, 0.3, 1500.0, name="stiff")
@@ -275,3 +276,76 @@ def test_metal_in_rubber_turns_in_few_linearisations() -> None:
     assert run.status == "converged"
     assert run.info["health"]["verdict"] == "good"
     assert run.steps["solves"].sum() < 170  # 155
+
+
+@each_element
+@pytest.mark.parametrize("sole", ["bottom", "top"])
+@pytest.mark.parametrize("ground", ["floor", "slab", "stone"])
+def test_the_region_that_touches_has_its_own_friction(sole: str, ground: str, element: Any) -> None:
+    """A block slides at mu g of the layer that it lies on: on a plane, on a soft body, and on the faces of a small box."""
+    mesh = fs.box_tets((0.03, 0.03, 0.02), (2, 2, 2)).with_region("sole", lambda x: (x[:, 2] < 0.0) == (sole == "bottom"))
+    pull = 9.0
+    scene = fs.Scene("sliding", dt=0.005, duration=0.1, gravity=(pull, 0.0, -9.81))
+    block = scene.add_soft("block", mesh, STIFF, regions={"sole": GUM}, position=(0.0, 0.0, 0.01), element=element)
+    if ground == "floor":
+        scene.add_floor(name="floor")
+    elif ground == "slab":
+        slab = fs.box_tets((0.1, 0.06, 0.01), (4, 3, 1))
+        scene.add_soft("slab", slab, STIFF, position=(0.0, 0.0, -0.005), fixed=lambda x: x[:, 2] < -0.0099)
+    else:
+        stone = fs.Box((0.05, 0.03, 0.005))
+        scene.add_obstacle("stone", stone, position=(0.0, 0.0, -0.005))
+        scene.contact_by_faces("stone")
+    scene.set_friction("stiff", ground, 0.1)
+    scene.set_friction("gum", ground, 0.6)
+    scene.sensor("ground", block, partner=ground)
+    run = fs.simulate(scene, quiet=True)
+    assert run.status == "converged"
+    force, weight = run.sensors["ground"].force[-15:], 9.81 * 0.03 * 0.03 * 0.01 * (1100.0 + 1500.0)
+    assert force[:, 2].mean() == pytest.approx(weight, rel=0.05)
+    tilt = 0.03 if ground == "slab" else 1e-3  # of contacts of two surfaces that both give way
+    assert np.median(-force[:, 0] / force[:, 2]) == pytest.approx(0.6 if sole == "bottom" else 0.1, rel=tilt)
+
+
+def test_what_is_said_of_a_region_comes_before_its_body_and_its_material() -> None:
+    def friction(**regions: Any) -> tuple[fs.Scene, list[Any]]:
+        mesh = fs.box_tets((0.02, 0.02, 0.02), 1).with_region("pad", lambda x: x[:, 2] < 0.0)
+        scene = fs.Scene("pads", default_friction=0.2)
+        scene.add_soft("finger", mesh, STIFF, regions={"pad": GUM}, position=(0.0, 0.0, 0.02), **regions)
+        scene.add_floor()
+        scene.add_rigid("ball", fs.Sphere(0.01), mass=0.1, position=(0.0, 0.0, 0.06))
+        if not regions:
+            scene.set_friction("gum", "floor", 0.3)
+        return scene, scene.part_names
+
+    def of_pad(scene: fs.Scene) -> float:
+        return float(scene.pair_friction().values[-1, 1])  # regions come after all parts; the floor is the second
+
+    scene, names = friction()
+    assert names == ["finger", "floor", "ball"]
+    assert scene.pair_friction().values[0, 1] == 0.2
+    assert of_pad(scene) == 0.3
+    scene.set_friction("finger", "floor", 0.4)
+    assert of_pad(scene) == scene.pair_friction().values[0, 1] == 0.4
+    scene.set_friction("finger.pad", "floor", 0.7)
+    scene.set_friction("finger", "floor", 0.5)
+    assert of_pad(scene) == 0.7
+    assert scene.pair_friction().values[0, 1] == 0.5
+    assert {"bodies": ["floor", "finger.pad"], "coefficient": 0.7} in describe_friction(scene)
+    assert of_pad(friction(surface="skin")[0]) == 0.2  # the surface of a body is that of its regions too
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        ("set_friction", "friction: body or surface 'finger.pda' is unknown; did you mean 'finger.pad'?"),
+        ("set_restitution", "restitution: body or surface 'finger.pda' is unknown; did you mean 'finger'?"),
+    ],
+)
+def test_a_misspelt_region_is_told(call: str, words: str) -> None:
+    mesh = fs.box_tets((0.02, 0.02, 0.02), 1).with_region("pad", lambda x: x[:, 2] < 0.0)
+    scene = fs.Scene("pads")
+    scene.add_soft("finger", mesh, STIFF, regions={"pad": GUM}, position=(0.0, 0.0, 0.02))
+    scene.add_floor()
+    with pytest.raises(fs.InputError, match=re.escape(words)):
+        getattr(scene, call)("finger.pda", "floor", 0.5)

@@ -15,8 +15,8 @@ class AnisotropicPair:
 
     Attributes
     ----------
-    pairs : ndarray, (np, np), bool
-        Which pairs of parts.
+    pairs : ndarray, (ns, ns), bool
+        Which pairs of skins (:func:`femsim.model.parts.skins_of`).
     coefficients : tuple of float
         Coulomb coefficients along ``direction`` and across it.
     direction : ndarray, (3,)
@@ -114,8 +114,8 @@ class ContactRules:
 
     Attributes
     ----------
-    friction : ndarray, (np, np)
-        Coulomb coefficient of each pair of parts.
+    friction : ndarray, (ns, ns)
+        Coulomb coefficient of each pair of skins (:func:`femsim.model.parts.skins_of`).
     restitution : ndarray, (np, np)
         Part of the speed of approach with which the contacts of each pair of parts part, in [0, 1].
     pairs : ndarray, (np, np), bool

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
@@ -39,6 +41,10 @@ class Part:
     by_faces : bool, optional
         Whether soft bodies and rods have contact with the corners, edges and faces of a rigid part, not only by their points;
         None: with those to whose elements it is small, if nothing drives it.
+    regions : tuple of (str, str)
+        Name and surface material of each region of a soft body.
+    region : ndarray of int, (k,)
+        Which of them each of ``nodes`` is in, counted from 1; 0 for none. Empty without any.
     """
 
     name: str
@@ -52,11 +58,49 @@ class Part:
     triangles: np.ndarray = field(default_factory=lambda: np.zeros((0, 3), dtype=np.int64))
     self_contact: bool = False
     by_faces: bool | None = None
+    regions: tuple[tuple[str, str], ...] = ()
+    region: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
     def __repr__(self) -> str:
         owner = "obstacle" if self.body < 0 else f"body {self.body}" + (f", link {self.link}" if self.link else "")
         made = [f"{len(self.shapes)} shapes"] * bool(self.shapes) + [f"{len(self.nodes)} points"] * bool(len(self.nodes))
         return f"<Part {self.name!r} of {owner}: {', '.join(made) or 'no contact'}>"
+
+
+class Skin(NamedTuple):
+    """What has friction of its own: a part, or a region of a soft body.
+
+    Attributes
+    ----------
+    name : str
+        That of the part, or of the body and the region, ``finger.pad``.
+    part : int
+        Number of the part.
+    surface : str
+        Surface material.
+    """
+
+    name: str
+    part: int
+    surface: str
+
+
+def skins_of(parts: Sequence[Part]) -> list[Skin]:
+    """Skins of all parts: first one of each part, so that both have the same numbers, then those of the regions."""
+    own = [Skin(part.name, k, part.surface) for k, part in enumerate(parts)]
+    return own + [Skin(f"{part.name}.{region}", k, surface) for k, part in enumerate(parts) for region, surface in part.regions]
+
+
+def skins_of_points(parts: Sequence[Part]) -> list[np.ndarray]:
+    """Return the number of the skin of each of the nodes of each part, (k,) int."""
+    out, first = [], len(parts)
+    for k, part in enumerate(parts):
+        found = np.full(len(part.nodes), k)
+        if part.regions:
+            found = np.where(part.region > 0, first + part.region - 1, k)
+        out.append(found)
+        first += len(part.regions)
+    return out
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ import numpy as np
 from contact import Solver
 from femsim.base.threads import pools
 from femsim.base.versions import machine, versions
+from femsim.model.parts import skins_of
 from femsim.scene.frictions import pair_restitution, pair_softness
 from femsim.scene.scene import Scene
 
@@ -91,10 +92,10 @@ def describe_drives(scene: Scene) -> dict[str, Any]:
 
 def describe_friction(scene: Scene) -> list[dict[str, Any]]:
     """Coefficients of all pairs: by ``bodies`` where these were named in the scene, of the others by ``surfaces``."""
-    found, parts = scene.pair_friction(), scene.parts
-    surfaces = sorted({p.surface for p in parts})
-    own = np.array([surfaces.index(p.surface) for p in parts], dtype=np.int64)
-    fixed = np.array([p.body < 0 for p in parts])
+    found, parts, skins = scene.pair_friction(), scene.parts, skins_of(scene.parts)
+    surfaces = sorted({skin.surface for skin in skins})
+    own = np.array([surfaces.index(skin.surface) for skin in skins], dtype=np.int64)
+    fixed = np.array([parts[skin.part].body < 0 for skin in skins])
     named = np.array([*(rule.bodies > 0 for rule in scene.friction_rules), False])[found.rule]
     entries: list[dict[str, Any]] = []
 
@@ -114,7 +115,7 @@ def describe_friction(scene: Scene) -> list[dict[str, Any]]:
             add("surfaces", (surfaces[first], surfaces[second]), *rest[0])
         for i, j in pairs:
             if named[i, j] and not (fixed[i] and fixed[j]):
-                add("bodies", (parts[i].name, parts[j].name), i, j)
+                add("bodies", (skins[i].name, skins[j].name), i, j)
     return entries
 
 

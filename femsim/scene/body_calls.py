@@ -67,7 +67,7 @@ class BodyCalls(SceneContents):
         velocity, angular_velocity : (3,) float, m/s and rad/s
             Initial velocity of the centre of mass, and initial angular velocity about it, as if the body were rigid; world frame.
         surface : str, optional
-            Surface name for friction, also of its regions; default the name of ``material``.
+            Surface name for friction, also of its regions; default the name of ``material``, and for regions that of theirs.
         fixed : callable, optional
             ``fixed(points (n, 3) m) -> (n,) bool``: nodes that never move.
         load : callable, optional

@@ -122,6 +122,9 @@ def add_soft(
     scene.bodies.append(body)
     part = Part(name, index, 0, surface or elastic.name, [], None, mesh.surface_nodes, self_contact=self_contact)
     part.triangles = mesh.surface_triangles
+    if parts:
+        part.regions = tuple((region.name, surface or region.elastic.name or elastic.name) for region in parts)
+        part.region = body.mixture.of_nodes(body.elements, body.rest)[part.nodes]
     scene.parts.append(part)
     scene.meshes[name] = {
         "source": source,

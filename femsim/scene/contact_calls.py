@@ -29,7 +29,8 @@ class ContactCalls(SceneContents):
         ----------
         a, b : Handle or str
             Two bodies (or one twice, for contact with itself), or names of surfaces. What is said of two bodies comes before
-            what is said of a body and a surface, and that before two surfaces; the last word on the same two counts.
+            what is said of a body and a surface, and that before two surfaces; the last word on the same two counts. A region
+            of a soft body is ``"body.region"``, and comes before its body.
         coefficient : float or (float, float), 1
             Coulomb coefficient, >= 0; or those along and across ``direction``, both > 0 (papers/001 eq. 12).
         direction : (3,), optional

@@ -213,7 +213,7 @@ class SceneContents:
             )
 
     def pair_friction(self) -> PairFriction:
-        """Friction of all pairs of parts, see :func:`femsim.scene.frictions.pair_friction`."""
+        """Friction of all pairs of skins, see :func:`femsim.scene.frictions.pair_friction`."""
         return pair_friction(self.parts, self.friction_rules, self.frictions)
 
 

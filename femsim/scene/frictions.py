@@ -10,7 +10,7 @@ import numpy as np
 
 from femsim.base.errors import InputError, did_you_mean
 from femsim.model.contact_rules import AnisotropicPair
-from femsim.model.parts import Part
+from femsim.model.parts import Part, Skin, skins_of
 from femsim.scene.checks import Handle
 from materials import FrictionTable, friction
 
@@ -24,19 +24,28 @@ class Side:
     name : str
         Name of a body or of a surface.
     parts : tuple of int
-        Parts of the body; empty for a surface, which is all parts that have it.
+        Parts of the body; empty for a surface, which is all parts and regions that have it.
     link : bool
-        Whether it is one link of a body.
+        Whether it is one link or region of a body.
+    region : bool
+        Whether it is a region.
     """
 
     name: str
     parts: tuple[int, ...] = ()
     link: bool = False
+    region: bool = False
 
-    def of(self, parts: Sequence[Part]) -> np.ndarray:
-        """Whether each part is meant, (np,) bool."""
+    def of(self, skins: Sequence[Skin]) -> np.ndarray:
+        """Whether each skin is meant, (ns,) bool."""
         named = self.parts
-        return np.array([k in named if named else part.surface == self.name for k, part in enumerate(parts)], dtype=np.bool_)
+        if self.region:
+            return np.array([skin.name == self.name for skin in skins], dtype=np.bool_)
+        return np.array([skin.part in named if named else skin.surface == self.name for skin in skins], dtype=np.bool_)
+
+    def of_parts(self, parts: Sequence[Part]) -> np.ndarray:
+        """Whether each part is meant, (np,) bool, as a whole."""
+        return self.of(skins_of(parts)[: len(parts)])
 
 
 @dataclass(frozen=True)
@@ -102,14 +111,14 @@ class IgnoredContact:
 
 
 class PairFriction(NamedTuple):
-    """Friction of all pairs of parts: coefficients (np, np), and the rule of each, (np, np) int, -1 where no rule says it."""
+    """Friction of all pairs of skins: coefficients (ns, ns), and the rule of each, (ns, ns) int, -1 where no rule says it."""
 
     values: np.ndarray
     rule: np.ndarray
 
 
 def side_of(parts: Sequence[Part], what: Handle | str, about: str = "friction") -> Side:
-    """Find what is meant by a handle, the name of a body, of one of its links, or of a surface.
+    """Find what is meant by a handle, the name of a body, of one of its links, or of a surface; for friction also of a region.
 
     A name that a body shares with its own surface means the surface where other bodies have it too.
 
@@ -121,10 +130,15 @@ def side_of(parts: Sequence[Part], what: Handle | str, about: str = "friction") 
     names = [part.name for part in parts]
     if isinstance(what, Handle):
         return Side(what.name, tuple(names.index(name) for name in what.parts))
-    surfaces = {part.surface for part in parts}
+    skins = skins_of(parts) if about == "friction" else skins_of(parts)[: len(parts)]
+    surfaces = {skin.surface for skin in skins}
     if what not in names:
+        region = next((skin for skin in skins if skin.name == what), None)
+        if region is not None:
+            return Side(what, (region.part,), link=True, region=True)
         if what not in surfaces:
-            raise InputError(f"{about}: body or surface {what!r} is unknown{did_you_mean(what, sorted({*names, *surfaces}))}")
+            known = sorted({*(skin.name for skin in skins), *surfaces})
+            raise InputError(f"{about}: body or surface {what!r} is unknown{did_you_mean(what, known)}")
         return Side(what)
     index = names.index(what)
     own, others = parts[index], [part.name for part in parts if part.surface == what and part.name != what]
@@ -147,7 +161,7 @@ def add_rule(rules: list[FrictionRule], new: FrictionRule) -> None:
 
 
 def pair_friction(parts: Sequence[Part], rules: Sequence[FrictionRule], table: FrictionTable) -> PairFriction:
-    """Friction of all pairs of parts: of a statement about two bodies, a body and a surface, two surfaces, in this order.
+    """Friction of all pairs of skins: of a statement about two bodies, a body and a surface, two surfaces, in this order.
 
     What is said of a single link comes before what is said of all of its body.
 
@@ -158,14 +172,15 @@ def pair_friction(parts: Sequence[Part], rules: Sequence[FrictionRule], table: F
     InputError
         Two statements of the same rank say different things of a pair, and none of higher rank decides.
     """
-    surfaces = sorted({part.surface for part in parts})
-    own = np.array([surfaces.index(part.surface) for part in parts], dtype=np.int64)
+    skins = skins_of(parts)
+    surfaces = sorted({skin.surface for skin in skins})
+    own = np.array([surfaces.index(skin.surface) for skin in skins], dtype=np.int64)
     known = np.full((len(surfaces), len(surfaces)), table.default)
     for i, a in enumerate(surfaces):
         for j, b in enumerate(surfaces):
             pair = friction(a, b)
             known[i, j] = table.default if pair is None else pair.value
-    return _stated(parts, rules, known[np.ix_(own, own)], ("friction", "set_friction"))
+    return _stated(skins, rules, known[np.ix_(own, own)], ("friction", "set_friction"))
 
 
 def pair_restitution(parts: Sequence[Part], rules: Sequence[FrictionRule]) -> np.ndarray:
@@ -176,7 +191,9 @@ def pair_restitution(parts: Sequence[Part], rules: Sequence[FrictionRule]) -> np
     InputError
         Two statements of the same rank say different things of a pair, and none of higher rank decides.
     """
-    return _stated(parts, rules, np.zeros((len(parts), len(parts))), ("restitution", "set_restitution")).values
+    return _stated(
+        skins_of(parts)[: len(parts)], rules, np.zeros((len(parts), len(parts))), ("restitution", "set_restitution")
+    ).values
 
 
 def pair_softness(
@@ -189,7 +206,7 @@ def pair_softness(
     InputError
         Two statements of the same rank say different things of a pair, or a soft pair has a restitution.
     """
-    soft = _stated(parts, rules, np.zeros((len(parts), len(parts))), ("softness", "set_softness")).values
+    soft = _stated(skins_of(parts)[: len(parts)], rules, np.zeros((len(parts), len(parts))), ("softness", "set_softness")).values
     if not soft.any():
         return None
     for i, j in np.argwhere((soft > 0.0) & (pair_restitution(parts, restitution) > 0.0)):
@@ -200,16 +217,16 @@ def pair_softness(
     return soft
 
 
-def _stated(parts: Sequence[Part], rules: Sequence[FrictionRule], values: np.ndarray, words: tuple[str, str]) -> PairFriction:
-    """Put what rules say into ``values`` (np, np); ``words`` are what they are about and the call that makes them."""
-    chosen = np.full((len(parts), len(parts)), -1)
+def _stated(skins: Sequence[Skin], rules: Sequence[FrictionRule], values: np.ndarray, words: tuple[str, str]) -> PairFriction:
+    """Put what rules say into ``values`` (ns, ns); ``words`` are what they are about and the call that makes them."""
+    chosen = np.full((len(skins), len(skins)), -1)
     against = np.full_like(chosen, -1)
     for rank in sorted({rule.rank for rule in rules}):
         said = np.full_like(chosen, -1)
         for k, rule in enumerate(rules):
             if rule.rank != rank:
                 continue
-            first, second = (side.of(parts) for side in rule.sides)
+            first, second = (side.of(skins) for side in rule.sides)
             meant = np.outer(first, second) | np.outer(second, first)
             for i, j in np.argwhere(meant & (said >= 0)):
                 if rules[said[i, j]].value != rule.value:
@@ -220,14 +237,14 @@ def _stated(parts: Sequence[Part], rules: Sequence[FrictionRule], values: np.nda
     if len(quarrel):
         i, j = quarrel[0]
         raise InputError(
-            f"{words[0]} of {parts[i].name!r} and {parts[j].name!r} is stated twice: {rules[against[i, j]]}; "
-            f"{rules[chosen[i, j]]}. Say which holds by {words[1]} of the two bodies {parts[i].name!r} and {parts[j].name!r}."
+            f"{words[0]} of {skins[i].name!r} and {skins[j].name!r} is stated twice: {rules[against[i, j]]}; "
+            f"{rules[chosen[i, j]]}. Say which holds by {words[1]} of the two bodies {skins[i].name!r} and {skins[j].name!r}."
         )
     return PairFriction(values, chosen)
 
 
 def anisotropic_pairs(rules: Sequence[FrictionRule], found: PairFriction) -> tuple[AnisotropicPair, ...]:
-    """Pairs of parts whose friction differs by direction, rule by rule."""
+    """Pairs of skins whose friction differs by direction, rule by rule."""
     return tuple(
         AnisotropicPair(found.rule == k, rule.coefficients, rule.direction, rule.carrier)
         for k, rule in enumerate(rules)

@@ -111,8 +111,10 @@ def contact_by_faces(scene: SceneContents, bodies: Sequence[Handle | str], *, on
     if not bodies:
         raise InputError("contact_by_faces names nothing; give rigid bodies, links or obstacles, e.g. 'box', 'gripper.left'.")
     for what in bodies:
+        if not isinstance(what, Handle | str):
+            raise InputError(f"contact_by_faces: {what!r} is no body; give handles or names one by one, e.g. 'box', 'plate'.")
         side = _side(scene, what)
-        chosen = [part for part, meant in zip(scene.parts, side.of(scene.parts), strict=True) if meant]
+        chosen = [part for part, meant in zip(scene.parts, side.of_parts(scene.parts), strict=True) if meant]
         for part in chosen:
             body = scene.body_of(part)
             if body is not None and not body.rigid:
@@ -148,7 +150,7 @@ def ignored_pairs(scene: SceneContents) -> np.ndarray:
     """Pairs of parts whose contact is left out, by a statement or by a joint between them, (np, np) bool, symmetric."""
     out = np.zeros((len(scene.parts), len(scene.parts)), dtype=np.bool_)
     for statement in scene.ignored:
-        first, second = (side.of(scene.parts) for side in statement.sides)
+        first, second = (side.of_parts(scene.parts) for side in statement.sides)
         out |= np.outer(first, second) | np.outer(second, first)
     for a, b in scene.joined:
         out[a, b] = out[b, a] = True

@@ -12,7 +12,7 @@ from femsim.base.errors import InputError
 from femsim.model.bodies.deforming import Deforming
 from femsim.model.contact_rules import ContactRules
 from femsim.model.faces import faces, flat
-from femsim.model.parts import Part
+from femsim.model.parts import Part, skins_of
 from femsim.step.system import System
 
 #: A shape has contact by its faces with a soft body or rod where it is thinner than so many of the body's elements or, in the
@@ -62,8 +62,10 @@ def pairs_by_faces(system: System, parts: Sequence[Part], rules: ContactRules) -
     n = len(parts)
     pairs, may = np.zeros((n, n), dtype=np.bool_), rules.pairs | rules.pairs.T
     turned = np.zeros((n, n), dtype=np.bool_)
+    owner = np.array([skin.part for skin in skins_of(parts)])
     for pair in rules.anisotropic:
-        turned |= pair.pairs | pair.pairs.T
+        first, second = np.nonzero(pair.pairs | pair.pairs.T)
+        turned[owner[first], owner[second]] = True
     deforms: dict[int, Deforming] = {}
     for k, part in enumerate(parts):
         if part.body >= 0 and (one := system.bodies[part.body].deforming(part)) is not None:

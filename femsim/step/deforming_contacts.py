@@ -12,7 +12,7 @@ import numpy as np
 from contact import DeformableContacts, DeformableDetector
 from femsim.model.bodies.deforming import Deforming
 from femsim.model.contact_rules import ContactRules, NoContact
-from femsim.model.parts import Part
+from femsim.model.parts import Part, skins_of_points
 from femsim.step import deforming_rows_kernels as kernels
 from femsim.step.contact_family import FamilyRows, Found, Rates, Sides, matched, no_rows, room
 from femsim.step.placed import Placed, Places
@@ -67,6 +67,7 @@ class DeformingFamily:
         self._detector = DeformableDetector([one.shape for one in self._able], pairs, rest)
         self._without = [self._points_without(rule) for rule in rules.no_contact if rule.part in able and rule.other in able]
         self.whole_joints = self._joints_between(rules)
+        self._skin = self._skins_of_points(parts)
         self._scratch = kernels.Nodes.empty()
         self._turns = np.array([part.turns or _rigid(system, part) for part in self._owners], dtype=np.bool_)
         joints = int(np.diff(places.joint_start)[self._carriers].max(initial=0))
@@ -79,7 +80,17 @@ class DeformingFamily:
         for owner, one, where in zip(self._owners, self._able, self._where, strict=True):
             if not _rigid(self._system, owner):
                 node[where] = np.asarray(owner.nodes)[one.number]
-        return WholeJoints(rules.until_broken, part, node, rules.welds, len(rules.friction))
+        return WholeJoints(rules.until_broken, part, node, rules.welds, len(rules.pairs))
+
+    def _skins_of_points(self, parts: Sequence[Part]) -> np.ndarray | None:
+        """Skin of each point, (p,) int; None where no part has regions, whose contacts then have the skins of parts."""
+        if not any(owner.regions for owner in self._owners):
+            return None
+        skin, each = np.repeat(self._number, [len(one.rest) for one in self._able]), skins_of_points(parts)
+        for number, owner, one, where in self._each():
+            if owner.regions:
+                skin[where] = each[number][one.number]
+        return skin
 
     def _points_without(self, rule: NoContact) -> tuple[int, int, int, int]:
         """First and last point, half-open, of links without contact, the number of their rod here, and of the other body."""
@@ -186,9 +197,10 @@ class DeformingFamily:
         rows = self._filled(found, given)
         keep = rows.keep
         sides = self._number[c.body[keep]]
+        skins = sides if self._skin is None else self._skin[_heaviest(c)[keep]]
         return FamilyRows(
             found, keep, rows.indptr, rows.indices, rows.data, rows.phi,
-            self._rules.friction[sides[:, 0], sides[:, 1]], c.key[keep], c.frame[keep], c.gap[keep],
+            self._rules.friction[skins[:, 0], skins[:, 1]], c.key[keep], c.frame[keep], c.gap[keep],
             self._rules.restitution[sides[:, 0], sides[:, 1]],
             None if self._rules.softness is None else self._rules.softness[sides[:, 0], sides[:, 1]],
         )  # fmt: skip
@@ -279,6 +291,12 @@ class DeformingFamily:
             c.position[keep, 0], c.position[keep, 1], rows.frame[:, 0], c.gap[keep], world, self._pairs(c).part[keep], own,
             c.weight[keep],
         )  # fmt: skip
+
+
+def _heaviest(contacts: DeformableContacts) -> np.ndarray:
+    """Points of both sides that bear most of the force of each contact, (n, 2)."""
+    most = contacts.weight.argmax(axis=2)[:, :, None]
+    return np.take_along_axis(contacts.point, most, axis=2)[:, :, 0]
 
 
 def _weighted(weight: np.ndarray, point: np.ndarray, points: np.ndarray) -> np.ndarray:

@@ -14,7 +14,7 @@ from contact.compiled import Fixed
 from contact.metrics import any_of, norm
 from femsim.base.rotations import cross_matrix, quaternion_from_vector, quaternion_to_matrix
 from femsim.model.contact_rules import ContactRules
-from femsim.model.parts import Part
+from femsim.model.parts import Part, skins_of, skins_of_points
 from femsim.step import point_pairs_kernels as pair_kernels, point_rows_kernels as kernels, turning_kernels
 from femsim.step.contact_family import FamilyRows, Found, Rates, Sides, matched, no_rows, room
 from femsim.step.placed import Placed, Places
@@ -116,6 +116,7 @@ class PointFamily:
         points = _points_of(system, parts)
         shapes, self._own, self.point_part, self._row = points.shapes, points.own, points.part, points.row
         self.shape_part = np.array([s.body for s in shapes], dtype=np.int64)
+        self._find_skins()
         self._sort_points(len(points.part))
         self._columns = np.array([6 if part.turns else 3 for part in parts], dtype=np.int64)[points.part]
         moved = np.where(places.row >= 0, kernels.MOST_COLUMNS + np.diff(places.joint_start), 0)
@@ -123,7 +124,7 @@ class PointFamily:
         #: entries of J that a contact has at most, on both sides
         self._most_entries = 3 * int(of_points.max(initial=0) + moved[self.shape_part].max(initial=0))
         self._detector = Detector(
-            shapes, points.part, points.radius, points.part, rules.pairs,
+            shapes, points.part, points.radius, self._point_skin, rules.pairs,
             most_per_pair=rules.most_per_pair, **first_points([placed.shape for placed in shapes], points.first),
         )  # fmt: skip
         self._no_rows = no_rows(2 if rules.anisotropic else 1)
@@ -150,7 +151,15 @@ class PointFamily:
         for part, where in self._deforming:
             node[where] = part.nodes
         #: what waits for a joint to break
-        self.whole_joints = WholeJoints(rules.until_broken, self.point_part, node, rules.welds, len(rules.friction))
+        self.whole_joints = WholeJoints(rules.until_broken, self.point_part, node, rules.welds, len(rules.pairs))
+
+    def _find_skins(self) -> None:
+        """Note the skin of each point, and the restitution of pairs of skins; shapes have the skins of their parts."""
+        self._point_skin, part = self.point_part.copy(), [skin.part for skin in skins_of(self._parts)]
+        for found, (where, local) in zip(skins_of_points(self._parts), self._own, strict=True):
+            if local is None:
+                self._point_skin[where] = found
+        self._restitution = self._rules.restitution[np.ix_(part, part)]
 
     def _find_links(self) -> None:
         """Note which parts are links of one robot that may have contact with each other, and which rows of v move them."""
@@ -290,8 +299,8 @@ class PointFamily:
             c, both = c.select(keep), None if both is None else both[keep]
         friction, restitution, key = np.empty(n), np.empty(n), np.empty(n, dtype=np.int64)
         self._fill_pairs(
-            c.point, c.shape, c.feature, self.point_part, self.shape_part, self._detector.features, rules.friction,
-            rules.restitution, friction, restitution, key,
+            c.point, c.shape, c.feature, self._point_skin, self.shape_part, self._detector.features, rules.friction,
+            self._restitution, friction, restitution, key,
         )  # fmt: skip
         softness = None if rules.softness is None else rules.softness[self.point_part[c.point], self.shape_part[c.shape]]
         return FamilyRows(
@@ -397,7 +406,7 @@ class PointFamily:
         c: PointContacts = found.contacts
         frame = c.frame.copy()
         both = np.repeat(friction[:, None], 2, axis=1)
-        sides = self.point_part[c.point], self.shape_part[c.shape]
+        sides = self._point_skin[c.point], self.shape_part[c.shape]
         for pair in self._rules.anisotropic:
             own = np.flatnonzero(pair.pairs[sides])
             normal = frame[own, 0]

@@ -79,6 +79,13 @@ class Mixture:
         """Value of a field of :class:`materials.Elastic` in each element, (m,)."""
         return np.array([getattr(one, name) for one in self.materials])[self.of]
 
+    def of_nodes(self, elements: np.ndarray, rest: np.ndarray) -> np.ndarray:
+        """Which material fills most of the elements (m, 4 or 10) around each node at rest (n, 3), m: (n,) int."""
+        corner, share = rest[elements[:, :4]], np.zeros((len(rest), len(self.materials)))
+        volume = np.abs(np.linalg.det(corner[:, 1:] - corner[:, :1]))
+        np.add.at(share, (elements, self.of[:, None]), volume[:, None])
+        return share.argmax(axis=1)
+
     @property
     def damps_evenly(self) -> bool:
         """Whether all materials have the same damping and the same Prony terms."""
