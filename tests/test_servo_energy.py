@@ -56,3 +56,29 @@ def test_a_servo_brakes_with_what_it_takes() -> None:
     kinetic, work = run.steps["kinetic_energy_J"], run.steps["work_J"]
     assert kinetic[-1] < 1e-3 * kinetic.max()
     assert work[-1] == pytest.approx(kinetic[-1], abs=1e-3 * kinetic.max())
+
+
+def efforts(stiffness: float, dt: float, joints: tuple[str, ...], jump: float = 0.0, most: float | None = None) -> np.ndarray:
+    """Efforts of shoulder and elbow in each step, (n, 2), N m; ``joints`` follow a motion, whose start may be a jump away."""
+    scene = fs.Scene("efforts", dt=dt, duration=0.3)
+    scene.add_robot(arm(), position=(0, 0, 0.5))
+    for joint in joints:
+        scene.drive_joint("arm", joint, fs.Profile([0.0, 0.3], [jump, jump + 0.6]), stiffness=stiffness, max_effort=most)
+    for joint in ("shoulder", "elbow"):
+        scene.sensor(joint, f"arm.{joint}", kind="revolute")
+    run = fs.simulate(scene)
+    return np.column_stack([run.gauges[joint].values["torque_Nm"] for joint in ("shoulder", "elbow")])
+
+
+@pytest.mark.parametrize(("stiffness", "dt"), [(50.0, 0.01), (1e3, 0.005), (1e5, 0.001)])
+def test_a_joint_without_a_motor_exerts_nothing_beside_a_hard_servo(stiffness: float, dt: float) -> None:
+    """The servo bears what two bars ask for. Up to twelve times as much was read, and 0.44 N m at the free elbow."""
+    shoulder, elbow = efforts(stiffness, dt, ("shoulder",)).T
+    assert np.abs(elbow).max() < 1e-12
+    assert np.abs(shoulder).max() == pytest.approx(2.42, rel=0.03)
+
+
+def test_no_motor_exerts_more_than_it_can() -> None:
+    """Far from their targets both are at their limit; six times as much was read, where hard servos of others move them."""
+    both = efforts(2e3, 0.005, ("shoulder", "elbow"), jump=0.3, most=3.0)
+    assert np.abs(both).max() == pytest.approx(3.0, abs=1e-9)

@@ -189,18 +189,22 @@ def test_a_step_ends_with_the_momentum_that_it_got(free: bool) -> None:
     v_hat, rate, damping, passive = rng.standard_normal((4, n))
     damping, passive, led = np.abs(damping) * 50.0, np.abs(passive), np.array([8])
     damping[10] = passive[10] = 0.0
-    M, q_new, v_new, calmed = body.mass_matrix(q), np.empty_like(q), np.empty(n), np.empty(n)
-    end_joints(
-        body.tree, Start(q, v, led, np.array([0.7]), np.zeros(3), dt, theta * dt, False), M, damping, v_hat, q_new, v_new, calmed
-    )
-    assert q_new == pytest.approx(body.moved(q, v_hat, dt), abs=1e-15)
-    factor = 1.0 + (1.0 / theta - 1.0) / (1.0 + 0.25 * (dt * damping / M.diagonal()) ** 2)
-    wanted, less = v + factor * (v_hat - v), (factor - 1.0 / theta) * (v_hat - v)
-    wanted[led], less[led] = 0.7, 0.0
-    np.testing.assert_allclose(v_new, wanted, rtol=1e-12)
+    damping[:6] = passive[:6] = 0.0
+    M, q_new, v_new, calmed = body.mass_matrix(q), body.moved(q, v_hat, dt), np.empty(n), np.empty(n)
+    M_new = body.mass_matrix(q_new)
+    start = Start(q, v, led, np.array([0.7]), np.zeros(3), dt, theta * dt, False)
+    end_joints(start, M_new, damping, v_hat, free, v_new, calmed)
+    stays = np.isin(np.arange(n), [*(() if free else range(6)), *led])
+    brake = np.where(stays | (np.arange(n) < 6), 0.0, 0.25 * (dt * damping) ** 2 / M_new.diagonal())
+    brake_of = np.diag(brake)[np.ix_(~stays, ~stays)]
+    alone, less = v + (v_hat - v) / theta, np.zeros(n)
+    less[~stays] = np.linalg.solve(M_new[np.ix_(~stays, ~stays)] + brake_of, -(brake * (alone - v_hat))[~stays])
+    less[:6] = 0.0
+    wanted = alone + less
+    wanted[led] = 0.7
+    np.testing.assert_allclose(v_new, wanted, rtol=1e-9)
     np.testing.assert_allclose(calmed, less, rtol=1e-9, atol=1e-12)
 
-    M_new = body.mass_matrix(q_new)
     lead_base(M, M_new, v, v_hat, rate, dt, v_new)
     before = M[:6] @ v
     after = before + dt * rate[:6]
@@ -217,6 +221,7 @@ def test_a_step_ends_with_the_momentum_that_it_got(free: bool) -> None:
     np.testing.assert_allclose(effort[6:], 1.0 + ((1.0 - own) * impulse)[6:], rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(damped[6:], (own * impulse)[6:], rtol=1e-9, atol=1e-9)
     assert (effort[:6] == 1.0).all() and not damped[:6].any()
+    assert effort[10] == pytest.approx(1.0, abs=1e-9) and not damped[10]  # no damping, no impulse
 
 
 # ---------------------------------------------------------------------- motion

@@ -18,6 +18,7 @@ from contact.metrics_kernels import relative
 from contact.turns import Turns
 from femsim.base.rotations import nearest_rotation
 from femsim.model.bodies.body import Body, StepSettings, StepStart
+from femsim.model.bodies.kinds import robot
 from femsim.model.couplings import Coupling
 from femsim.step import residual_kernels as kernels
 from femsim.step.joints import Joints
@@ -223,6 +224,8 @@ class System:
         ]
         shared = {k for coupling in self.couplings for k, _ in coupling.rows}
         for k, v in enumerate(self.v_slices):
+            if (tree := robot(self.bodies[k])) is not None:
+                tree.base_free = not prescribed[v][:6].any()
             aside, places = k in shared or bool(prescribed[v].any()), self._entries[k]
             size = places.stop - places.start if isinstance(places, slice) else len(places)
             if aside and self._buffers[k] is None:

@@ -74,20 +74,21 @@ def _turned_by_cayley(r: Vector, x: Vector) -> Vector:
 
 @njit(cache=True, error_model="numpy")
 def solve_base(M: np.ndarray, x: np.ndarray) -> None:
-    """Replace x (6,) by the solution y of M[:6, :6] y = x, M being symmetric and positive definite there, by Cholesky."""
-    L = np.zeros((6, 6))
-    for r in range(6):
+    """Replace x (k,) by the solution y of M[:k, :k] y = x, M being symmetric and positive definite there, by Cholesky."""
+    n = x.shape[0]
+    L = np.zeros((n, n))
+    for r in range(n):
         for c in range(r + 1):
             total = M[r, c]
             for k in range(c):
                 total -= L[r, k] * L[c, k]
             L[r, c] = math.sqrt(total) if r == c else total / L[c, c]
-    for r in range(6):
+    for r in range(n):
         for k in range(r):
             x[r] -= L[r, k] * x[k]
         x[r] /= L[r, r]
-    for r in range(5, -1, -1):
-        for k in range(r + 1, 6):
+    for r in range(n - 1, -1, -1):
+        for k in range(r + 1, n):
             x[r] -= L[k, r] * x[k]
         x[r] /= L[r, r]
 

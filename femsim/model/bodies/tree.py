@@ -39,9 +39,10 @@ class TreeBody(LinkedBody):
     impulses of the step, to the last digits; energy is kept to the order of the step only.
 
     Joints that are damped hard, by a servo say, would turn their speed round in each step of theta < 1. So an impulse at the end
-    of the step, which counts as effort of the motor, leaves them v1 = v0 + phi (v_hat - v0) with phi = 1 + (1/theta - 1)/(1 +
-    r^2/4), r = dt d/M_jj, d being the damping of the joint in A, theta dt K of the servo's stiffness included: of no effect on
-    the order where r is small, and backward Euler's where it is large.
+    of the step, which counts as effort of the motor, leaves each, where it moves alone, v1 = v0 + phi (v_hat - v0) with phi = 1 +
+    (1/theta - 1)/(1 + r^2/4), r = dt d/M_jj, d being the damping of the joint in A, theta dt K of the servo's stiffness included:
+    of no effect on the order where r is small, and backward Euler's where it is large. Joints without damping, and motors at
+    their limit, get no impulse: those of the others move them.
 
     Parameters
     ----------
@@ -86,6 +87,8 @@ class TreeBody(LinkedBody):
         self._implicit = 1.0
         self._slope, self._calmed = np.zeros((self.n_v, self.n_v)), np.zeros(self.n_v)
         self._calmed_to = np.zeros(self.n_v)
+        #: whether nothing prescribes how its base moves
+        self.base_free = True
         links = len(self.links)
         self._middle, self._end, self._momenta = kernels.no_places(links), kernels.no_places(links), np.zeros((2, links, 6))
 
@@ -248,8 +251,9 @@ class TreeBody(LinkedBody):
         v_new: np.ndarray,
     ) -> None:
         """Fill the state at the end of the step; the base has the velocity that the momentum of the whole leaves to it."""
-        start, M = self._start(q, v, settings), self._configuration(q).M
-        _end_joints(self.tree, start, M, self.joint_damping, v_hat, q_new, v_new, self._calmed)
+        q_new[:] = self.moved(q, v_hat, settings.dt)
+        start, M = self._start(q, v, settings), self._configuration(q_new).M
+        _end_joints(start, M, self.joint_damping, v_hat, self.base_free, v_new, self._calmed)
         self._lead_base(q, v, v_hat, settings.dt, q_new, v_new)
         self._calmed_to = v_new.copy()
 

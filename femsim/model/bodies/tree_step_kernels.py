@@ -160,23 +160,35 @@ def linearise(
 
 @njit(cache=True)
 def end_joints(
-    tree: Tree, start: Start, M: np.ndarray, damping: np.ndarray, v_hat: np.ndarray,
-    q_new: np.ndarray, v_new: np.ndarray, calmed: np.ndarray,
-) -> None:  # fmt: skip
-    """Fill where a step with v_hat ends, the velocities there, and by how much less of them joints are left that are damped hard.
+    start: Start, M: np.ndarray, damping: np.ndarray, v_hat: np.ndarray, free: bool, v_new: np.ndarray, calmed: np.ndarray
+) -> None:
+    """Fill the velocities where a step with v_hat ends, and by how much less of them joints that are damped hard leave.
 
-    ``M`` is the mass matrix where the step starts; a base that is free gets its velocity by :func:`rigid_kernels.lead_base`.
+    Each of these brakes itself alone, by the impulse -c (v_new - v_hat), c = M_jj r^2/4 (r: :class:`tree.TreeBody`), to which
+    the other joints, and the base where it is ``free``, give way; those that follow a motion do not. ``M`` is the mass matrix
+    where the step ends; a free base gets its velocity by :func:`rigid_kernels.lead_base`, and ``calmed`` has none of it.
     """
-    theta = start.implicit / start.dt
-    q_new[:] = start.q
-    move(tree, start.q, v_hat, start.dt, start.cayley, q_new)
-    for a in range(v_hat.shape[0]):
-        r = start.dt * damping[a] / M[a, a] if damping[a] > 0.0 else 0.0
-        factor = 1.0 + (1.0 / theta - 1.0) / (1.0 + 0.25 * r * r)
-        v_new[a] = start.v[a] + factor * (v_hat[a] - start.v[a])
-        calmed[a] = (factor - 1.0 / theta) * (v_hat[a] - start.v[a])
+    n, theta = v_hat.shape[0], start.implicit / start.dt
+    stays, hard = np.zeros(n, dtype=np.bool_), False
+    stays[:6] = not free
+    stays[start.driven] = True
+    braked = M.copy()
+    for a in range(n):
+        v_new[a] = start.v[a] + (v_hat[a] - start.v[a]) / theta
+        r = start.dt * damping[a] / M[a, a] if damping[a] > 0.0 and not stays[a] else 0.0
+        brake = 0.25 * r * r * M[a, a]
+        calmed[a] = -brake * (v_new[a] - v_hat[a])
+        hard |= calmed[a] != 0.0
+        for c in range(n):
+            if stays[a] or stays[c]:
+                braked[a, c] = 0.0
+        braked[a, a] = 1.0 if stays[a] else M[a, a] + brake
+    if hard:
+        solve_base(braked, calmed)
+    calmed[:6] = 0.0
+    v_new += calmed
     for k in range(start.driven.shape[0]):
-        v_new[start.driven[k]], calmed[start.driven[k]] = start.ends[k], 0.0
+        v_new[start.driven[k]] = start.ends[k]
 
 
 @njit(cache=True)
