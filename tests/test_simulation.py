@@ -285,6 +285,18 @@ def test_notes_of_a_run_are_those_of_its_scene() -> None:
     assert run.notes == scene.notes and len(run.notes) == 1 and f"note               {run.notes[0]}" in run.summary()
 
 
+def test_a_simulation_says_what_is_unlikely_once_in_a_process(caplog: pytest.LogCaptureFixture) -> None:
+    """An environment makes a new one for each episode; a loop of control has no summary to read it in."""
+    for density in (1.5, 1.25):
+        scene = fs.Scene("light", dt=0.01, duration=0.02)
+        scene.add_rigid("feather_of_a_loop", fs.Box((0.01,) * 3), density=density)
+        sim = fs.Simulation(scene)
+        assert len(sim.notes) == 1 and f"{density}" in sim.notes[0]
+        assert sim.fork().notes == sim.notes
+    said = [record.message for record in caplog.records if "feather_of_a_loop" in record.message]
+    assert len(said) == 1 and said[0].startswith("femsim: note: ") and "1.5" in said[0]
+
+
 def test_recorded_in_memory_with_a_fork_beside_it() -> None:
     run = fs.simulate(cube_scene())
     sim = fs.Simulation(cube_scene(), record=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import logging
 import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -26,6 +27,7 @@ from femsim.run.sensors import Sensors, sensor_columns
 from femsim.run.simulate import MAX_HALVINGS, Begun, Call, begin, solver_of
 from femsim.run.verdict import Verdict
 from femsim.scene.checks import Handle, name_of, part_of, vector
+from femsim.scene.plausible import grouped, without_digits
 from femsim.scene.scene import Scene
 from femsim.step.adaptive import take_adaptive_step
 from femsim.step.advance import take_step
@@ -33,6 +35,9 @@ from femsim.step.push import Push, pushed
 from femsim.step.report import StepReport
 from femsim.step.state import State
 from femsim.step.stepper import Stepper
+
+#: Notes, without digits, that simulations of this process have said: an environment makes a new one for each episode.
+_SAID: set[str] = set()
 
 
 class StepFailedError(RuntimeError):
@@ -80,6 +85,14 @@ def _refuse_options_of_folder(**given: object) -> None:
     for name, value in given.items():
         if not np.array_equal(value, parameters[name].default):  # type: ignore[arg-type]
             raise InputError(f"{name} is {value!r}, but nothing is written: give out too, the run folder to record into.")
+
+
+def _say(notes: Sequence[str]) -> None:
+    """Log notes as a run does, those that differ in their digits once in a process."""
+    for note in grouped(notes):
+        if without_digits(note) not in _SAID:
+            _SAID.add(without_digits(note))
+            logging.getLogger("femsim").warning("femsim: note: %s.", note)
 
 
 @naming_all_parameters
@@ -152,6 +165,7 @@ class Simulation:
             fps=fps, fields=fields, format=format, precision=precision, checkpoint_every=0,
         )  # fmt: skip
         begun = begin(scene, call)
+        _say(begun.stepper.notes)
         self._recording = Recording(scene, begun, call, out, overwrite) if record or out is not None else None
         self._engine = _Engine(scene, call, begun, self._recording.recorder if self._recording else None)
         self._solver, self._saved = self._engine.stepper.solver, self._engine.start
@@ -242,6 +256,11 @@ class Simulation:
         """Why, one sentence each; empty when good."""
         self._activate()
         return [reason["sentence"] for reason in self._engine.health.so_far().as_json()["reasons"]]
+
+    @property
+    def notes(self) -> list[str]:
+        """What is unlikely in the scene, as in ``notes`` of a run; said on stderr too, once in a process."""
+        return grouped(self._engine.stepper.notes)
 
     def points(self, body: Handle | str) -> np.ndarray:
         """Positions of the nodes of a soft body, or of the centres of the links of a rod, (n, 3), m, world.

@@ -262,9 +262,14 @@ def notes_on_start(name: str, moved: np.ndarray, turned: np.ndarray) -> list[str
     ]
 
 
+def without_digits(note: str) -> str:
+    """Return what notes on like things have in common."""
+    return re.sub(r"[0-9]", "", note)
+
+
 def grouped(notes: Iterable[str]) -> list[str]:
     """Return the first of the notes that differ in their digits only, as those on the bricks of a wall, with their count."""
     alike: dict[str, list[str]] = {}
     for note in notes:
-        alike.setdefault(re.sub(r"[0-9]", "", note), []).append(note)
+        alike.setdefault(without_digits(note), []).append(note)
     return [first if not others else f"{first} (and {len(others)} more like this)" for first, *others in alike.values()]
