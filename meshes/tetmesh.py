@@ -154,7 +154,7 @@ class TetMesh:
         return replace(make_tetmesh(moved, self.tets, name=self.name, source=self.source), regions=self.regions)
 
 
-def make_tetmesh(points: ArrayLike, tets: ArrayLike, *, name: str, source: str) -> TetMesh:
+def make_tetmesh(points: ArrayLike, tets: ArrayLike, *, name: str = "mesh", source: str = "arrays") -> TetMesh:
     """Validate and convert arrays to a tetrahedral mesh.
 
     Parameters
@@ -163,7 +163,7 @@ def make_tetmesh(points: ArrayLike, tets: ArrayLike, *, name: str, source: str) 
         Node coordinates.
     tets : array_like of int, shape (m, 4)
         Node numbers of linear tetrahedra, positive orientation.
-    name, source : str
+    name, source : str, optional
         See `TetMesh`.
 
     Returns

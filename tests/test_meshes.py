@@ -33,6 +33,14 @@ def test_all_public_names_exist():
 # Validation
 
 
+def test_arrays_of_a_script_need_no_name():
+    """A block whose middle cells are left out, say."""
+    mesh = make_tetmesh(UNIT, [[0, 1, 2, 3]])
+    assert (mesh.name, mesh.source, mesh.digest) == ("mesh", "arrays", tet().digest)
+    with pytest.raises(MeshError, match="mesh 'mesh' from arrays: 1 of 1 tetrahedra are inverted"):
+        make_tetmesh(UNIT, [[1, 0, 2, 3]])
+
+
 def test_one_tetrahedron():
     mesh = tet()
     assert mesh.volume == pytest.approx(1 / 6, rel=1e-15)
