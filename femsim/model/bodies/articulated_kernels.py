@@ -8,7 +8,7 @@ import numpy as np
 
 from contact.compiled import njit
 from contact.vector_kernels import minus as less, times as scaled
-from femsim.model.bodies.rigid_kernels import free_rotation, solve_base
+from femsim.model.bodies.rigid_kernels import free_rotation, solve_leading
 from femsim.model.bodies.rotation_kernels import Matrix, Vector, rotation_entries, times_vector, transposed_times_vector
 from femsim.model.bodies.tree_kernels import Places, Tree, inverse_dynamics, move
 from femsim.model.bodies.tree_step_kernels import Motors, Start, fill_motors
@@ -179,5 +179,5 @@ def turn_momentum(M: np.ndarray, M_new: np.ndarray, torque: np.ndarray, dt: floa
         x[r] = dt * torque[r]
         for c in range(3, 6):
             x[r] += M[r, c] * v_new[c]
-    solve_base(M_new, x)
+    solve_leading(M_new, x)
     v_new[3:6] = x[3:6]

@@ -73,7 +73,7 @@ def _turned_by_cayley(r: Vector, x: Vector) -> Vector:
 
 
 @njit(cache=True, error_model="numpy")
-def solve_base(M: np.ndarray, x: np.ndarray) -> None:
+def solve_leading(M: np.ndarray, x: np.ndarray) -> None:
     """Replace x (k,) by the solution y of M[:k, :k] y = x, M being symmetric and positive definite there, by Cholesky."""
     n = x.shape[0]
     L = np.zeros((n, n))
@@ -125,5 +125,5 @@ def lead_base(
     for i in range(6):
         for a in range(6, n):
             after[i] -= M_new[i, a] * v_new[a]
-    solve_base(M_new, after)
+    solve_leading(M_new, after)
     v_new[:6] = after

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from contact.compiled import njit
-from femsim.model.bodies.rigid_kernels import solve_base
+from femsim.model.bodies.rigid_kernels import solve_leading
 from femsim.model.bodies.tree_kernels import Places, Tree, fill_mass, fill_momenta, fill_twists, move, place_links, step_rate
 
 
@@ -184,7 +184,7 @@ def end_joints(
                 braked[a, c] = 0.0
         braked[a, a] = 1.0 if stays[a] else M[a, a] + brake
     if hard:
-        solve_base(braked, calmed)
+        solve_leading(braked, calmed)
     calmed[:6] = 0.0
     v_new += calmed
     for k in range(start.driven.shape[0]):
@@ -219,7 +219,7 @@ def calming(
         for i in range(6):
             for a in range(6, n):
                 given[i] -= M[i, a] * calmed[a]
-        solve_base(M, given)
+        solve_leading(M, given)
         change[:6] = given
     power = 0.0
     for a in range(n):
