@@ -349,3 +349,41 @@ def test_a_misspelt_region_is_told(call: str, words: str) -> None:
     scene.add_floor()
     with pytest.raises(fs.InputError, match=re.escape(words)):
         getattr(scene, call)("finger.pda", "floor", 0.5)
+
+
+def test_names_of_regions_and_of_their_surfaces_are_taken() -> None:
+    """Friction of "finger.pad" was that of a body of this name, and nothing could be said of the region."""
+    mesh = fs.box_tets((0.02, 0.02, 0.02), 1).with_region("pad", lambda x: x[:, 2] < 0.0)
+
+    def ball(scene: fs.Scene, name: str) -> None:
+        scene.add_rigid(name, fs.Sphere(0.01), mass=0.1, position=(0.0, 0.0, 0.06))
+
+    scene = fs.Scene("pads")
+    scene.add_soft("finger", mesh, STIFF, regions={"pad": GUM})
+    with pytest.raises(fs.InputError, match=re.escape("body name 'finger.pad' is taken")):
+        ball(scene, "finger.pad")
+    for name in ("finger.pad", "gum"):
+        with pytest.raises(fs.InputError, match=f"contact group '{name}': the name is empty or that of a body, region, surface"):
+            scene.contact_group(name, ["finger"])
+    scene = fs.Scene("pads")
+    ball(scene, "finger.pad")
+    with pytest.raises(fs.InputError, match=re.escape("region 'pad' of finger: 'finger.pad' is a body too")):
+        scene.add_soft("finger", mesh, STIFF, regions={"pad": GUM})
+
+
+def test_a_body_with_the_name_of_a_region_s_surface_is_told_apart_from_it() -> None:
+    """As with the surface of another body: silently only the body was meant, and the pad kept its default."""
+    mesh = fs.box_tets((0.02, 0.02, 0.02), 1).with_region("pad", lambda x: x[:, 2] < 0.0)
+
+    def with_ball(surface: str) -> fs.Scene:
+        scene = fs.Scene("pads", default_friction=0.2)
+        scene.add_soft("finger", mesh, STIFF, regions={"pad": GUM})
+        scene.add_rigid("gum", fs.Sphere(0.01), mass=0.1, position=(0.0, 0.0, 0.06), surface=surface)
+        scene.add_floor()
+        return scene
+
+    with pytest.raises(fs.InputError, match=re.escape("'gum' is a body and the surface of 'finger.pad'")):
+        with_ball("rubber").set_friction("gum", "floor", 0.7)
+    scene = with_ball("gum")
+    scene.set_friction("gum", "floor", 0.7)
+    assert list(scene.pair_friction().values[2]) == [0.2, 0.7, 0.2, 0.7]  # finger, ball, floor, pad

@@ -87,8 +87,12 @@ class Skin(NamedTuple):
 
 def skins_of(parts: Sequence[Part]) -> list[Skin]:
     """Skins of all parts: first one of each part, so that both have the same numbers, then those of the regions."""
-    own = [Skin(part.name, k, part.surface) for k, part in enumerate(parts)]
-    return own + [Skin(f"{part.name}.{region}", k, surface) for k, part in enumerate(parts) for region, surface in part.regions]
+    return [Skin(part.name, k, part.surface) for k, part in enumerate(parts)] + skins_of_regions(parts)
+
+
+def skins_of_regions(parts: Sequence[Part]) -> list[Skin]:
+    """Skins of the regions of all parts."""
+    return [Skin(f"{part.name}.{region}", k, surface) for k, part in enumerate(parts) for region, surface in part.regions]
 
 
 def skins_of_points(parts: Sequence[Part]) -> list[np.ndarray]:

@@ -91,6 +91,9 @@ def add_soft(
     if law is not None:
         elastic = elastic.replace(law=law)
     parts = _regions(name, mesh, elastic, regions or {})
+    for region in parts:
+        if (taken := f"{name}.{region.name}") in scene.part_names:
+            raise InputError(f"region {region.name!r} of {name}: {taken!r} is a body too; give one of the two another name.")
     for what, one in ((name, elastic), *((f"region {part.name!r} of {name}", part.elastic) for part in parts)):
         scene.notes += plausible.notes_on_material(what, one)
         scene.notes += plausible.notes_on_elements(what, element, one.poisson_ratio)

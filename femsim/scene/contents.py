@@ -17,7 +17,7 @@ from femsim.model.contact_rules import NoContact, UntilBroken, Welded
 from femsim.model.couplings import Coupling
 from femsim.model.drives import PoseFunction
 from femsim.model.holds import Hold
-from femsim.model.parts import OwnPair, Part
+from femsim.model.parts import OwnPair, Part, skins_of_regions
 from femsim.scene import plausible
 from femsim.scene.checks import LONGEST_STEP, Vector, positive, vector
 from femsim.scene.frictions import FrictionRule, IgnoredContact, PairFriction, pair_friction
@@ -203,7 +203,13 @@ class SceneContents:
 
     def check_name(self, name: str) -> None:
         """Refuse a name that is taken, or that cannot be the name of a file."""
-        taken = ["contacts", *self.part_names, *(h.name for h in self.holds), *(c.name for c in self.couplings)]
+        taken = [
+            "contacts",
+            *self.part_names,
+            *(skin.name for skin in skins_of_regions(self.parts)),
+            *(h.name for h in self.holds),
+            *(c.name for c in self.couplings),
+        ]
         if name in taken:
             raise InputError(f"body name {name!r} is taken; choose another.")
         if not _NAME.fullmatch(name):

@@ -141,7 +141,7 @@ def side_of(parts: Sequence[Part], what: Handle | str, about: str = "friction") 
             raise InputError(f"{about}: body or surface {what!r} is unknown{did_you_mean(what, known)}")
         return Side(what)
     index = names.index(what)
-    own, others = parts[index], [part.name for part in parts if part.surface == what and part.name != what]
+    own, others = parts[index], [skin.name for skin in skins if skin.surface == what and skin.part != index]
     if others and own.surface == what:
         return Side(what)
     if others:

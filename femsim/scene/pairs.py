@@ -11,7 +11,7 @@ import numpy as np
 
 from femsim.base.errors import InputError, did_you_mean
 from femsim.model.faces import flat
-from femsim.model.parts import Part
+from femsim.model.parts import Part, skins_of
 from femsim.scene.checks import Handle, Vector, name_of, vector
 from femsim.scene.contents import SceneContents
 from femsim.scene.frictions import FrictionRule, IgnoredContact, Side, add_rule, side_of
@@ -78,9 +78,15 @@ def contact_group(scene: SceneContents, name: str, members: Sequence[Handle | st
     """Give bodies and links a common name, see :meth:`femsim.scene.scene.Scene.contact_group`."""
     if isinstance(members, Handle | str) or not members:
         raise InputError(f"contact group {name!r}: members are {members!r}; give a list of bodies, e.g. [ball, 'gripper.left'].")
-    taken = {*scene.part_names, *(part.surface for part in scene.parts), *(body.name for body in scene.bodies), *scene.groups}
+    taken = {
+        *(name for skin in skins_of(scene.parts) for name in (skin.name, skin.surface)),
+        *(body.name for body in scene.bodies),
+        *scene.groups,
+    }
     if not name or name in taken:
-        raise InputError(f"contact group {name!r}: the name is empty or that of a body, surface or group; choose another.")
+        raise InputError(
+            f"contact group {name!r}: the name is empty or that of a body, region, surface or group; choose another."
+        )
     parts: set[int] = set()
     for member in members:
         side = _side(scene, member)
