@@ -327,3 +327,27 @@ def test_a_finger_is_driven_once() -> None:
     with pytest.raises(fs.InputError, match="finger 'right' is driven already"):
         scene.drive(hand, force=closing, fingers=["right", "right"])
     scene.drive(hand, position=closing, fingers=["right"])
+
+
+@pytest.mark.parametrize(
+    ("stiffness", "damping", "noted"), [(1e5, None, False), (1e9, None, True), (1e6, 0.0, True), (1e3, 0.0, False)]
+)
+def test_a_spring_that_steps_cannot_follow_is_noted(stiffness: float, damping: float | None, noted: bool) -> None:
+    """Where its motion stops, what is noted is so: the force turns round from step to step for long."""
+    scene = fs.Scene("stiff", dt=0.005, duration=0.5)
+    box = scene.add_rigid("box", fs.Box((0.05, 0.05, 0.05)), mass=1.0)
+    path = lambda t: ((0.1 * min(t, 0.2), 0.0, 0.0), (0.0, 0.0, 0.0))  # noqa: E731
+    scene.drive(box, path, stiffness=(stiffness, 1.0), damping=None if damping is None else (damping, 0.1))
+    scene.sensor("mount", box, kind="mount")
+    found = [note for note in scene.notes if "hardly calms in steps of 5 ms" in note]
+    assert bool(found) == noted
+    force = fs.simulate(scene, quiet=True).sensors["mount"].force[-20:, 0]
+    turns = np.sign(force[1:]) != np.sign(force[:-1])
+    assert (turns.mean() > 0.5 and np.abs(force).max() > 1.0) == noted
+
+
+def test_backward_euler_calms_any_spring() -> None:
+    scene = fs.Scene("stiff", dt=0.005, theta=1.0)
+    box = scene.add_rigid("box", fs.Box((0.05, 0.05, 0.05)), mass=1.0)
+    scene.drive(box, fs.Motion([0.0], [(0.0, 0.0, 0.0)]), stiffness=(1e9, 1e9))
+    assert scene.notes == []

@@ -347,12 +347,12 @@ def test_a_motion_that_is_lost_on_the_way_is_named(what: str) -> None:
     if what == "base":
         box = scene.add_rigid("cart", fs.Box((0.1, 0.1, 0.1)), mass=1.0)
         scene.drive(box, lambda t: ((lost(0.05)(t) - 0.1, 0.0, 0.0), (0.0, 0.0, 0.0)))
-        words = r"^cart: its function of time gives \(\(nan, .* at 0.05 s; it must give .* finite numbers"
+        words = "motion of cart is not finite at 0.05 s"
     elif what == "hold":
         soft = scene.add_soft("pad", fs.box_tets((0.1, 0.1, 0.1), 1), fs.Elastic(1e6, 0.3, 1000.0))
         motion = lambda t: ((lost(0.05)(t) - 0.1, 0.0, 0.0), (0.0, 0.0, 0.0))  # noqa: E731
         scene.hold(soft, lambda x: x[:, 2] > 0.0, motion, name="grip")
-        words = r"^grip: its function of time gives \(\(nan, .* at 0.05 s; it must give .* finite numbers"
+        words = "motion of the hold 'grip' is not finite"
     else:
         scene.add_robot("arm7.urdf", name="arm", joints={"joint1": 0.1})
         options = {

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from contact.metrics import is_finite
 from femsim.base.errors import InputError
 from femsim.base.rotations import angular_velocity, cross, quaternion_from_vector, quaternion_to_matrix
 from femsim.model.drives import Motion, PoseFunction, Profile
@@ -123,11 +122,11 @@ class Command:
             if not self._motion and value is not None:
                 return np.asarray(value, dtype=np.float64).item()
             moved, turned = (np.asarray(one, dtype=np.float64) for one in value)
-            if moved.shape == turned.shape == (3,) and is_finite(moved) and is_finite(turned):
+            if moved.shape == turned.shape == (3,):
                 return moved, turned
         except (TypeError, ValueError):
             pass
-        wanted = "a pair of (3,) arrays of finite numbers, e.g. those of fs.Motion" if self._motion else "one number"
+        wanted = "a pair of (3,) arrays, e.g. those of fs.Motion" if self._motion else "one number"
         raise InputError(
             f"{self.name}: its function of time gives {value!r} at {t:g} s; it must give {wanted}: {self.what}, {self.unit}."
         )

@@ -79,6 +79,7 @@ def drive_softly(
     inertia = body.inertia(start, start)
     mass = (inertia[0] if isinstance(inertia, np.ndarray) else inertia).diagonal()[:6]
     k, d, limit = _impedance(f"drive of {body.name}", stiffness, damping, max_force, mass)
+    scene.notes += plausible.notes_on_spring(f"drive of {body.name}", k, d, mass, scene.dt, scene.theta)
     name = f"{body.name}.drive"
     scene.check_name(name)
     path = base_motion(body, _path(scene, body.name, motion, led=False))
@@ -247,10 +248,9 @@ def hold(
         pivot = scene.bodies[leader].initial_q()[:3]
     spring: _Spring | None = None
     if stiffness is not None:
-        spring = _Spring(
-            _three(f"hold {name}", rest[nodes]),
-            *_impedance(f"hold {name}", stiffness, damping, max_force, _about(body, rest, pivot)),
-        )
+        mass = _about(body, rest, pivot)
+        spring = _Spring(_three(f"hold {name}", rest[nodes]), *_impedance(f"hold {name}", stiffness, damping, max_force, mass))
+        scene.notes += plausible.notes_on_spring(f"hold {name}", spring.stiffness, spring.damping, mass, scene.dt, scene.theta)
     path = None if motion is None else _path(scene, name, motion, led=spring is None)
     new = Hold(name, index, nodes, rest[nodes].copy(), pivot, path, leader, gives_way=spring is not None)
     if spring is not None:

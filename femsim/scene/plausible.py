@@ -30,6 +30,8 @@ SAME_END = 1e-5
 STOUT = 2.0
 #: Linear elements of a larger Poisson's ratio are noted.
 MOST_POISSON = 0.45
+#: A spring that swings by so many radians a step and keeps more than this part of its energy from step to step is noted.
+FASTEST_SPRING, KEPT_BY_SPRING = math.pi, 0.8
 #: How far from the start of its body a motion may begin, m or rad: rounding.
 _BESIDE = 1e-6
 #: How far the speed of a joint and that of its motion may differ at the start, relative.
@@ -176,6 +178,29 @@ def notes_on_duration(duration: float, dt: float, n_steps: int) -> list[str]:
         return []
     many = f"{n_steps} steps" if n_steps > 1 else "1 step"
     return [f"the duration of {duration:g} s is no whole number of steps of {dt:g} s: the run ends at {end:g} s, after {many}"]
+
+
+def notes_on_spring(
+    what: str, stiffness: np.ndarray, damping: np.ndarray, mass: np.ndarray, dt: float, theta: float
+) -> list[str]:
+    """Note a spring along or about an axis that swings faster than a step, s, follows, and hardly calms: its force turns round.
+
+    Stiffness, damping and mass or moment are (6,) each, along and about x, y, z. Steps whose forces act half-way leave
+    (1 - 2 c + w^2 dt^2 / 4) / (1 + 2 c + w^2 dt^2 / 4) of the energy of a free swing, c being dt d / (4 m); those of backward
+    Euler, theta = 1, nearly nothing.
+    """
+    if theta == 1.0:
+        return []
+    half, c = 0.25 * dt * dt * stiffness / mass, 0.25 * dt * damping / mass
+    kept = (1.0 - 2.0 * c + half) / (1.0 + 2.0 * c + half)
+    fast = (4.0 * half > FASTEST_SPRING**2) & (kept > KEPT_BY_SPRING)
+    if not fast.any():
+        return []
+    swing = math.pi * dt / math.sqrt(float(half[fast].max()))
+    return [
+        f"{what}: its spring swings in {1e3 * swing:.2g} ms and hardly calms in steps of {1e3 * dt:g} ms, so its force may turn "
+        "round from step to step where the motion is not even; take less stiffness, or none, to follow the motion exactly"
+    ]
 
 
 def notes_on_speed(name: str, velocity: np.ndarray) -> list[str]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from contact.metrics import is_finite
+from femsim.base.errors import InputError
 from femsim.base.rotations import (
     cayley_from_quaternion,
     quaternion_conjugate,
@@ -20,6 +22,8 @@ class EndFrames:
 
     Parameters
     ----------
+    rod : str
+        Name of the rod.
     ends : (RodEnd, RodEnd)
         What happens at the start and at the end.
     start : ndarray, (2, 7)
@@ -33,8 +37,8 @@ class EndFrames:
         Their constant velocities in the step, as those of the two sides of the joint of each end; zero for the link.
     """
 
-    def __init__(self, ends: tuple[RodEnd, RodEnd], start: np.ndarray) -> None:
-        self._ends, self._start = ends, start
+    def __init__(self, rod: str, ends: tuple[RodEnd, RodEnd], start: np.ndarray) -> None:
+        self._rod, self._ends, self._start = rod, ends, start
         self.now, self.next = start.copy(), start.copy()
         self.motion = np.zeros((2, 12))
 
@@ -47,12 +51,17 @@ class EndFrames:
         self.place(0.0, self.now)
 
     def place(self, t: float, frames: np.ndarray) -> None:
-        """Fill the poses (2, 7) at a time; those that a body carries are left alone."""
+        """Fill the poses (2, 7) at a time; those that a body carries are left alone; InputError where one is not finite."""
         for k, end in enumerate(self._ends):
             if end.motion is None and end.on is None:
                 frames[k] = self._start[k]
             elif end.motion is not None:
                 frames[k, :3], frames[k, 3:] = driven_pose(self._start[k], end.motion, t)
+                if not is_finite(frames[k]):
+                    raise InputError(
+                        f"the motion of the {('start', 'end')[k]} of {self._rod} is not finite at {t:g} s; correct the function "
+                        "of time that it follows."
+                    )
 
     def move(self, t: float, dt: float, conserving: bool) -> None:
         """Begin a step: poses at its start and its end, and the constant velocities between.

@@ -61,7 +61,7 @@ class SteppedRod(BodyDefaults):
         n = self.n_links = len(make.lengths)
         self.n_q, self.n_v = 7 * n, 6 * n
         self._joints, self.strained = make.joints, StrainedJoints(make.joints)
-        self._frames = EndFrames(ends, make.frames)
+        self._frames = EndFrames(self.name, ends, make.frames)
         self.end_frames = self._frames.now
         self.end_wrench, self.end_power = np.zeros((2, 6)), 0.0
         self._indptr, self._indices = _pattern(n)
