@@ -6,6 +6,11 @@ BODIES = "femsim/model/bodies/"
 MUTANTS = (
     # ------------------------------------------------------------------ physics
     Mutant(
+        "physics", "a hard servo brakes no joint but its own", "femsim/model/bodies/tree_step_kernels.py",
+        "        solve_leading(braked, calmed)", "        calmed /= np.diag(braked)",
+        "test_servo_energy.py",
+    ),
+    Mutant(
         "physics", "a soft body advances by the wrong theta", BODIES + "soft.py",
         "v_new /= settings.theta", "v_new *= settings.theta",
         "test_physics.py::test_a_soft_body_falls_freely test_soft.py",

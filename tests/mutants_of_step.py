@@ -146,6 +146,16 @@ MUTANTS = (
         "test_broken_joints.py::test_a_lid_lies_where_it_falls_back_when_its_joint_has_broken",
     ),
     Mutant(
+        "physics", "the points of a region have the friction of their body", STEP + "point_contacts.py",
+        "self._point_skin[where] = found", "self._point_skin[where] += 0",
+        "test_regions.py::test_the_region_that_touches_has_its_own_friction",
+    ),
+    Mutant(
+        "physics", "linearisations of metal are solved for velocities that have no digits left", STEP + "newton.py",
+        "<= _DIGITS:", "<= 1e9 * _DIGITS:",
+        "test_falling_bar.py::test_a_bar_of_metal_swings_like_a_pendulum_too",
+    ),
+    Mutant(
         "physics", "two soft fingers are a pile", STEP + "system.py",
         "and not self.lags and not any", "and not any",
         "test_loose_first.py::test_two_large_bodies_are_no_pile",
