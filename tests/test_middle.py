@@ -137,6 +137,42 @@ def test_forces_that_are_reported_change_the_momentum_of_each_body() -> None:
     assert turned > 1e-4
 
 
+@pytest.mark.parametrize("other", ["rod", "box", "faces of a box"])
+def test_the_torque_on_a_rod_is_about_where_the_force_acts(other: str) -> None:
+    """On its centre line: friction at its surface, which turns no link, read as radius times force about its axis too."""
+    scene = fs.Scene("across", dt=0.005, duration=0.04, gravity=(0, 0, 0), nonlinear_tolerance=1e-11)
+    line, section = np.linspace(-0.05, 0.05, 9)[:, None], fs.circular_section(0.006)
+    if other == "rod":
+        scene.add_rod("other", line * [1.0, 0.0, 0.0], section, rubber(1e6))
+    else:
+        scene.add_rigid("other", fs.Box((0.05, 0.03, 0.005)), mass=0.02, position=(0, 0, 0.001))
+        scene.contact_by_faces("other", on=other != "box")
+    scene.add_rod("rod", line * [0.0, 1.0, 0.0] + [0, 0.003, 0.0125], section, rubber(1e6), velocity=(0.3, 0.1, -0.5))
+    for part, partner in (("other", "rod"), ("rod", "other")):
+        scene.sensor(part, part)
+        scene.sensor(f"{part} by its partner", part, partner=partner)
+    spins = [np.zeros((2, 3))]
+
+    def keep(stepper: Stepper, report: Any) -> None:
+        system, q, v = stepper.system, stepper.state.q, stepper.state.v
+        each = zip(system.bodies, system.q_slices, system.v_slices, stepper.placed.reference, strict=True)
+        spins.append(
+            np.array(
+                [
+                    body.angular_momentum(q[own], v[rows]) - np.cross(centre, body.momentum(q[own], v[rows]))  # type: ignore[attr-defined]
+                    for body, own, rows, centre in each
+                ]
+            )
+        )
+
+    run = fs.simulate(scene, on_step=keep)
+    turned = np.diff(spins, axis=0) / 0.005
+    assert run.status == "converged" and np.abs(turned[:, :, 1]).max() > 5e-4
+    for k, part in enumerate(("other", "rod")):
+        for name in (part, f"{part} by its partner"):
+            np.testing.assert_allclose(run.sensors[name].torque, turned[:, k], atol=1e-9)
+
+
 @pytest.mark.parametrize("restitution", [0.0, 0.7])
 @pytest.mark.parametrize("belt", [0.0, 1.0])
 def test_the_torque_on_a_ball_that_lands_is_what_turns_it(belt: float, restitution: float) -> None:

@@ -115,6 +115,8 @@ def test_rows_are_the_derivative_of_the_gap_and_do_the_work_of_the_forces(contac
     assert forces.generalized == pytest.approx(problem.J.T @ lam.ravel(), abs=1e-12)
     assert forces.wrench[:, :3].sum(axis=0) == pytest.approx(np.zeros(3), abs=1e-12)
     assert forces.contacts.force.sum(axis=0) == pytest.approx(forces.wrench[2, :3], abs=1e-12)
+    acted, arm = forces.generalized[system.v_slices[1]].reshape(-1, 6), rod.centres(q) - forces.contacts.reference[2]
+    assert forces.wrench[2, 3:] == pytest.approx((np.cross(arm, acted[:, :3]) + acted[:, 3:]).sum(axis=0), abs=1e-12)
 
 
 def test_a_fast_rod_does_not_jump_through_a_thin_floor() -> None:

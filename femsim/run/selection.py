@@ -85,7 +85,7 @@ class Selection:
         for side in (0, 1):
             own = np.flatnonzero((c.part[:, side] == self.part) & self.partners[c.part[:, 1 - side]])
             if self._inside is not None:
-                out[own, side] = self._inside((c.opposite if side else c.position)[own], c)
+                out[own, side] = self._inside(c.acting[own, side], c)
             elif self.chosen is not None:
                 point = c.point[own, side]
                 out[own, side] = (c.weight[own, side] * (self.chosen[point] & (point >= 0))).sum(axis=1)
@@ -120,7 +120,7 @@ def exerted(parts: Sequence[tuple[float, StepContacts]], shares: Callable[[StepC
             if at is None:
                 continue
             force = np.concatenate([own[:, :1] * forces, -own[:, 1:] * forces])
-            arm = np.concatenate([at.position, at.opposite]) - at.reference[about]
+            arm = np.concatenate([at.acting[:, 0], at.acting[:, 1]]) - at.reference[about]
             moments = arm.T @ force  # their skew part is the torque
             out[:3] += dt * force.sum(axis=0)
             out[3:] += dt * (moments - moments.T)[[1, 2, 0], [2, 0, 1]]

@@ -115,7 +115,7 @@ class Sides:
     """Contacts in the problem and what they bear; see :class:`femsim.step.contacts.StepContacts`."""
 
     position: np.ndarray
-    opposite: np.ndarray
+    acting: np.ndarray
     normal: np.ndarray
     gap: np.ndarray
     force: np.ndarray

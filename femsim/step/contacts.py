@@ -43,8 +43,7 @@ Memory = tuple[ForceMemory, ...]
 class Late:
     """The part of contact forces that acts at the end of a step, where bodies are then; names as in :class:`StepContacts`."""
 
-    position: np.ndarray
-    opposite: np.ndarray
+    acting: np.ndarray
     force: np.ndarray
     reference: np.ndarray
 
@@ -56,7 +55,7 @@ class StepContacts:
     Attributes
     ----------
     position : ndarray, (nc, 3), m
-        Where each force acts on the body that it is given for, world.
+        Where the body that the force is given for is touched, world.
     normal : ndarray, (nc, 3)
         From the shape to the point; of two deforming bodies, from the second to the first.
     gap : ndarray, (nc,), m
@@ -67,8 +66,8 @@ class StepContacts:
         0 open, 1 stick, 2 slip.
     part : ndarray, (nc, 2), int64
         Parts of the two sides; the force is that on side 0.
-    opposite : ndarray, (nc, 3), m
-        Where the force acts on side 1, world.
+    acting : ndarray, (nc, 2, 3), m
+        Where the force acts on each side, world: on a rod whose links contacts do not turn, on its centre line.
     lam, u : ndarray, (nc, 3), N and m/s
         Force and velocity of side 0 against side 1 in the frame of the contact, normal first.
     taken : ndarray, (nc,), J
@@ -93,7 +92,7 @@ class StepContacts:
     force: np.ndarray
     state: np.ndarray
     part: np.ndarray
-    opposite: np.ndarray
+    acting: np.ndarray
     lam: np.ndarray
     u: np.ndarray
     taken: np.ndarray
@@ -400,7 +399,7 @@ class Contacts:
             arrived = self._summed(moved, late[1], sums, 2)
             world += arrived
             there = self._sides(moved, self._cut(moved, arrived))
-            then = Late(there.position, there.opposite, self._shown(moved, arrived), moved.placed.reference)
+            then = Late(there.acting, self._shown(moved, arrived), moved.placed.reference)
         generalized, spin, last = self.places.settle(placed, placed if moved is None else moved.placed, sums)
         each = self._cut(rows, world)
         memory = tuple([ForceMemory.of(own.key, forces) for own, forces in zip(rows.families, each, strict=True)])
@@ -409,7 +408,7 @@ class Contacts:
         state, taken = np.empty(len(lam), dtype=np.int64), np.zeros(len(lam))
         self._tell(lam, u, lam[:0] if work is None else work, self.rules.slow, state, taken)
         contacts = StepContacts(
-            side.position, side.normal, side.gap, world, state, side.part, side.opposite, lam, u, taken, side.point, side.weight,
+            side.position, side.normal, side.gap, world, state, side.part, side.acting, lam, u, taken, side.point, side.weight,
             placed.reference, placed.rotation, _keys(rows), then,
         )  # fmt: skip
         late_forces = None if moved is None else last
@@ -422,8 +421,8 @@ class Contacts:
         none, vectors, weights = np.zeros(0), np.zeros((0, 3)), np.zeros((0, 2, 3))
         whole, pairs, points = (np.zeros(shape, dtype=np.int64) for shape in (0, (0, 2), (0, 2, 3)))
         contacts = StepContacts(
-            vectors, vectors, none, vectors, whole, pairs, vectors, vectors, vectors, none, points, weights, placed.reference,
-            placed.rotation, pairs,
+            vectors, vectors, none, vectors, whole, pairs, np.zeros((0, 2, 3)), vectors, vectors, none, points, weights,
+            placed.reference, placed.rotation, pairs,
         )  # fmt: skip
         wrench, force_sum, node_force = (own.copy() for own in self._nothing)
         return ContactForces(contacts, wrench, wrench[:, 3:], force_sum, node_force, node_force.copy()), self.no_memory()

@@ -278,8 +278,15 @@ class DeformingFamily:
             return rows.phi
         found, keep, world = rows.found, rows.keep, np.empty((len(rows), 3))
         pairs = self._pairs(found.contacts)
-        kernels.add_forces(keep, pairs, self._points(found), found.placed.reference, lam, self._scratch, sums, world)
+        kernels.add_forces(
+            keep, pairs, self._points(found), self._acting(rows), found.placed.reference, lam, self._scratch, sums, world
+        )  # fmt: skip
         return world
+
+    def _acting(self, rows: FamilyRows) -> np.ndarray:
+        """Where the forces act on each side, (kept, 2, 3), m: on the nodes of a side that does not turn, not on its surface."""
+        c: DeformableContacts = rows.found.contacts.select(rows.keep)
+        return np.where(self._turns[c.body][:, :, None], c.position, _weighted(c.weight, c.point, rows.found.points))
 
     def sides(self, rows: FamilyRows, world: np.ndarray) -> Sides:
         """Return contacts with these forces, (kept, 3), N, one by one."""
@@ -288,7 +295,7 @@ class DeformingFamily:
         point = c.point[keep]
         own = np.where(point >= 0, self._own[point], -1)
         return Sides(
-            c.position[keep, 0], c.position[keep, 1], rows.frame[:, 0], c.gap[keep], world, self._pairs(c).part[keep], own,
+            c.position[keep, 0], self._acting(rows), rows.frame[:, 0], c.gap[keep], world, self._pairs(c).part[keep], own,
             c.weight[keep],
         )  # fmt: skip
 

@@ -14,6 +14,7 @@ from femsim.step.rows_kernels import (
     Rows,
     Sums,
     add_side,
+    between,
     keep_contact,
     moment_entry,
     put_entry,
@@ -39,7 +40,7 @@ class Pairs(NamedTuple):
     weight : ndarray, (nc, 2, 3)
         Their weights.
     position : ndarray, (nc, 2, 3), m
-        Where the force acts on each side.
+        Where the force acts on each side that turns.
     gap : ndarray, (nc,), m
         Signed distance.
     frame : ndarray, (nc, 3, 3)
@@ -219,6 +220,7 @@ def add_forces(
     keep: np.ndarray,
     pairs: Pairs,
     points: Points,
+    acting: np.ndarray,
     reference: np.ndarray,
     lam: np.ndarray,
     nodes: Nodes,
@@ -227,10 +229,10 @@ def add_forces(
 ) -> None:
     """Add the forces lam (kept, 3) of the contacts ``keep`` to ``sums``; fill ``world`` (kept, 3), the force on side 0.
 
-    ``reference`` (parts, 3) is what torques on parts are about. On each side the force acts at its own position. On a rigid part
-    it is in the sums of the part alone.
+    ``reference`` (parts, 3) is what torques on parts are about, ``acting`` (kept, 2, 3) where the force acts on each side. On a
+    rigid part it is in the sums of the part alone.
     """
-    node_force, position = sums.node_force, pairs.position
+    node_force = sums.node_force
     for k in range(keep.shape[0]):
         m = keep[k]
         force = world_force(pairs.frame, m, lam, k)
@@ -247,9 +249,4 @@ def add_forces(
                     node_force[row + 3 + c] += moment_entry(c, lever, force)
         for side in range(2):
             part, sign = pairs.part[m, side], 1.0 if side == 0 else -1.0
-            lever = (
-                position[m, side, 0] - reference[part, 0],
-                position[m, side, 1] - reference[part, 1],
-                position[m, side, 2] - reference[part, 2],
-            )
-            add_side(part, sign, lever, force, sums.wrench, sums.force_sum)
+            add_side(part, sign, between(reference, part, acting[k], side), force, sums.wrench, sums.force_sum)

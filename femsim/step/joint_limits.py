@@ -120,8 +120,8 @@ class LimitFamily:
         part, n = self.part[reached.end[rows.keep]], len(rows)
         place = rows.found.placed.translation[part]
         return Sides(
-            place, place, rows.frame[:, 0], reached.gap[rows.keep], pressing, np.column_stack([part, part]),
-            np.full((n, 2, 3), -1), np.zeros((n, 2, 3)),
+            place, np.stack([place, place], axis=1), rows.frame[:, 0], reached.gap[rows.keep], pressing,
+            np.column_stack([part, part]), np.full((n, 2, 3), -1), np.zeros((n, 2, 3)),
         )  # fmt: skip
 
     def gaps(self, state: State, placed: Placed, reach: float, known: Found | None = None) -> tuple[np.ndarray, np.ndarray]:

@@ -438,5 +438,8 @@ class PointFamily:
         self._fill_sides(
             keep, c.point, c.shape, self.point_part, self._row, self.shape_part, self._first, part, point, weight
         )  # fmt: skip
-        position = c.position[keep]
-        return Sides(position, position, rows.frame[:, 0], c.gap[keep], world, part, point, weight)
+        position, number = c.position[keep], c.point[keep]
+        acting = np.stack([position, position], axis=1)
+        by_place = (self._row[number] >= 0) & (self._columns[number] == 3)
+        acting[by_place, 0] = rows.found.points[number[by_place]]
+        return Sides(position, acting, rows.frame[:, 0], c.gap[keep], world, part, point, weight)

@@ -506,7 +506,7 @@ def add_forces(
 
     ``number``, ``shape``, ``frame`` and ``position`` are those of :class:`Pairs`, what follows those of :class:`Points` and the
     parts of the shapes; ``reference`` (parts, 3) is what torques on parts are about. The sums are those of
-    :class:`femsim.step.rows_kernels.Sums`.
+    :class:`femsim.step.rows_kernels.Sums`. On a point with three rows the force acts where that is, whatever its radius.
     """
     for k in range(keep.shape[0]):
         m = keep[k]
@@ -522,5 +522,7 @@ def add_forces(
             lever = between(place, point, position, m)
             for c in range(3):
                 node_force[row + 3 + c] += moment_entry(c, lever, force)
-        add_side(own, 1.0, between(reference, own, position, m), force, wrench, force_sum)
+        by_place = row >= 0 and columns_of[point] == 3
+        arm = between(reference, own, place, point) if by_place else between(reference, own, position, m)
+        add_side(own, 1.0, arm, force, wrench, force_sum)
         add_side(other, -1.0, between(reference, other, position, m), force, wrench, force_sum)
