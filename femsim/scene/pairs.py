@@ -85,7 +85,7 @@ def contact_group(scene: SceneContents, name: str, members: Sequence[Handle | st
     }
     if not name or name in taken:
         raise InputError(
-            f"contact group {name!r}: the name is empty or that of a body, region, surface or group; choose another."
+            f"contact group {name!r}: the name is empty or that of a body, surface, region or group; choose another."
         )
     parts: set[int] = set()
     for member in members:
