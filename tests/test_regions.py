@@ -363,7 +363,7 @@ def test_names_of_regions_and_of_their_surfaces_are_taken() -> None:
     with pytest.raises(fs.InputError, match=re.escape("body name 'finger.pad' is taken")):
         ball(scene, "finger.pad")
     for name in ("finger.pad", "gum"):
-        with pytest.raises(fs.InputError, match=f"contact group '{name}': the name is empty or that of a body, region, surface"):
+        with pytest.raises(fs.InputError, match=f"contact group '{name}': the name is empty or that of a body, surface, region"):
             scene.contact_group(name, ["finger"])
     scene = fs.Scene("pads")
     ball(scene, "finger.pad")
