@@ -169,14 +169,17 @@ def rounding(problem: ContactProblem, v: np.ndarray, lam: np.ndarray) -> float:
     return float(relative(0.5 * np.finfo(np.float64).eps * norm(problem.weight * np.sqrt(squares)), size))
 
 
-def rounding_at_most(problem: ContactProblem, v: np.ndarray, lam: np.ndarray) -> float:
+def rounding_at_most(problem: ContactProblem, v: np.ndarray, lam: np.ndarray | None = None) -> float:
     """Bound of :func:`rounding` without a product with A: ``eps/2 (k sum_j a_jj v_j^2)^1/2 / max(||b||, ||J^T lam||)``.
 
     Entries of a positive definite A are at most ``(a_ii a_jj)^1/2``; k is the largest number of entries in one of its columns.
+    Without ``lam`` there are no contact forces.
     """
     columns, weight = np.diff(problem.A.indptr), problem.weight
     moved = float(columns.max(initial=0)) * float((problem.diagonal * v).dot(v))
-    size = max(norm(weight * problem.b), norm(weight * problem.pushed(lam)))
+    size = norm(weight * problem.b)
+    if lam is not None:
+        size = max(size, norm(weight * problem.pushed(lam)))
     return float(relative(0.5 * np.finfo(np.float64).eps * math.sqrt(moved), size))
 
 

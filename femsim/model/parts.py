@@ -87,7 +87,12 @@ class Skin(NamedTuple):
 
 def skins_of(parts: Sequence[Part]) -> list[Skin]:
     """Skins of all parts: first one of each part, so that both have the same numbers, then those of the regions."""
-    return [Skin(part.name, k, part.surface) for k, part in enumerate(parts)] + skins_of_regions(parts)
+    return skins_of_parts(parts) + skins_of_regions(parts)
+
+
+def skins_of_parts(parts: Sequence[Part]) -> list[Skin]:
+    """Skins of the parts without their regions."""
+    return [Skin(part.name, k, part.surface) for k, part in enumerate(parts)]
 
 
 def skins_of_regions(parts: Sequence[Part]) -> list[Skin]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from femsim.base.errors import InputError, did_you_mean
 from femsim.model.contact_rules import AnisotropicPair
-from femsim.model.parts import Part, Skin, skins_of
+from femsim.model.parts import Part, Skin, skins_of, skins_of_parts
 from femsim.scene.checks import Handle
 from materials import FrictionTable, friction
 
@@ -45,7 +45,7 @@ class Side:
 
     def of_parts(self, parts: Sequence[Part]) -> np.ndarray:
         """Whether each part is meant, (np,) bool, as a whole."""
-        return self.of(skins_of(parts)[: len(parts)])
+        return self.of(skins_of_parts(parts))
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,7 @@ def side_of(parts: Sequence[Part], what: Handle | str, about: str = "friction") 
     names = [part.name for part in parts]
     if isinstance(what, Handle):
         return Side(what.name, tuple(names.index(name) for name in what.parts))
-    skins = skins_of(parts) if about == "friction" else skins_of(parts)[: len(parts)]
+    skins = skins_of(parts) if about == "friction" else skins_of_parts(parts)
     surfaces = {skin.surface for skin in skins}
     if what not in names:
         region = next((skin for skin in skins if skin.name == what), None)
@@ -191,9 +191,7 @@ def pair_restitution(parts: Sequence[Part], rules: Sequence[FrictionRule]) -> np
     InputError
         Two statements of the same rank say different things of a pair, and none of higher rank decides.
     """
-    return _stated(
-        skins_of(parts)[: len(parts)], rules, np.zeros((len(parts), len(parts))), ("restitution", "set_restitution")
-    ).values
+    return _stated(skins_of_parts(parts), rules, np.zeros((len(parts), len(parts))), ("restitution", "set_restitution")).values
 
 
 def pair_softness(
@@ -206,7 +204,7 @@ def pair_softness(
     InputError
         Two statements of the same rank say different things of a pair, or a soft pair has a restitution.
     """
-    soft = _stated(skins_of(parts)[: len(parts)], rules, np.zeros((len(parts), len(parts))), ("softness", "set_softness")).values
+    soft = _stated(skins_of_parts(parts), rules, np.zeros((len(parts), len(parts))), ("softness", "set_softness")).values
     if not soft.any():
         return None
     for i, j in np.argwhere((soft > 0.0) & (pair_restitution(parts, restitution) > 0.0)):

@@ -528,7 +528,7 @@ def _solved(solver: Solver, problem: ContactProblem, warm: WarmStart, place: np.
 
     Its residuals are those of the problem that was solved.
     """
-    if place is None or metrics.rounding_at_most(problem, place, np.zeros(problem.phi.size)) <= _DIGITS:
+    if place is None or metrics.rounding_at_most(problem, place) <= _DIGITS:
         return solver.solve(problem, warm)
     found = solver.solve(problem.about(place), WarmStart(warm.v - place, warm.lam, warm.row_forces))
     return replace(found, v=place + found.v)
