@@ -183,7 +183,7 @@ def notes_on_duration(duration: float, dt: float, n_steps: int) -> list[str]:
 def notes_on_spring(
     what: str, stiffness: np.ndarray, damping: np.ndarray, mass: np.ndarray, dt: float, theta: float
 ) -> list[str]:
-    """Note a spring along or about an axis that swings faster than a step, s, follows, and hardly calms: its force turns round.
+    """Note a spring that swings faster than steps of dt, s, can follow, and hardly calms in them: its force turns round.
 
     Stiffness, damping and mass or moment are (6,) each, along and about x, y, z. Steps whose forces act half-way leave
     (1 - 2 c + w^2 dt^2 / 4) / (1 + 2 c + w^2 dt^2 / 4) of the energy of a free swing, c being dt d / (4 m); those of backward
