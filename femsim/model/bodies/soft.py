@@ -125,6 +125,8 @@ class SoftBody(BodyDefaults, ABC):
         #: its Prony terms, if it has any
         prony = [one.prony for one in self.mixture.materials]
         self.branches = Branches(prony, self.mixture.of, self._branch_points) if any(prony) else None
+        #: whether beta K is a part of K, the same everywhere
+        self._damped_alike = self.branches is None and self._damped and bool((self._beta == self._beta[0]).all())
         #: how evenly its edges change their lengths
         self._evenness = Evenness(lambda: self._edges[1])
         self.reset()
@@ -283,9 +285,13 @@ class SoftBody(BodyDefaults, ABC):
             force = force.copy()
             self.branches.add_forces(q.reshape(-1, 3), q.reshape(-1, 3) if settings.conserving else None, force)
         stiffness = self._stiffness_factor(settings) + self._beta
-        self._fill_matrix(stiffness, self._mass_factor(implicit), data, self._branch_share(implicit, stiffness))
         if self._damped and not settings.conserving:
             self._fill_matrix(self._beta, 0.0, self._damping_matrix().data)  # of the laws alone
+        if self._damped_alike and not settings.conserving:
+            np.multiply(self._damping_matrix().data, stiffness[0] / self._beta[0], out=data)  # quicker than to fill it again
+            data[self._on_diagonal] += self._mass_factor(implicit) * self._row_mass
+        else:
+            self._fill_matrix(stiffness, self._mass_factor(implicit), data, self._branch_share(implicit, stiffness))
         self._fill_external(t + implicit, settings, external)
         np.multiply(self._row_mass, v, out=b)
         b /= implicit
@@ -390,6 +396,11 @@ class SoftBody(BodyDefaults, ABC):
     def _branch_share(self, implicit: float, stiffness: np.ndarray) -> np.ndarray | None:
         """Shear modulus of the branches over that of the law, (r,), in a matrix with ``stiffness`` times K; None without any."""
         return None if self.branches is None else np.asarray(self.branches.stiffness * implicit / stiffness)
+
+    @cached_property
+    def _on_diagonal(self) -> np.ndarray:
+        """Entries of the pattern on its diagonal, (3 n,)."""
+        return np.flatnonzero(self._indices == np.repeat(np.arange(self.n_v), np.diff(self._indptr)))
 
     def _damping_matrix(self) -> sp.csc_matrix:
         """Return beta K of the start of the step; one matrix for all steps, since scipy checks the pattern of a new one."""
