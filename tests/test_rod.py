@@ -317,12 +317,13 @@ def test_angular_momentum_and_energy_against_plain_sums() -> None:
     assert rod.mass == pytest.approx(1259.0 * 8e-6 * rod.lengths.sum(), rel=1e-12)
 
 
-def test_advance_against_plain_rotations() -> None:
+@pytest.mark.parametrize("linear", [True, False])
+def test_advance_against_plain_rotations(linear: bool) -> None:
     rod = Rod("rod", helix(5), rectangular_section(0.004, 0.002), CABLE)
     rng = np.random.default_rng(7)
     q, v, v_hat = shaken(rod, rng, 0.3), rng.standard_normal(rod.n_v), 30 * rng.standard_normal(rod.n_v)
     v_hat[3:6] = 0.0
-    settings = StepSettings(0.01, 0.7, NO_GRAVITY)
+    settings = StepSettings(0.01, 0.7, NO_GRAVITY, linear=linear)
     q_new, v_new = np.empty_like(q), np.empty_like(v)
     rod.accept(v_hat)
     rod.advance(q, v, v_hat, settings, q_new, v_new)
@@ -333,9 +334,11 @@ def test_advance_against_plain_rotations() -> None:
         new = Rotation.from_rotvec(0.01 * v_hat[w]).as_matrix() @ old
         np.testing.assert_allclose(rod.axes(q_new)[i], new, atol=1e-14)
         np.testing.assert_allclose(v_new[u], v[u] + (v_hat[u] - v[u]) / 0.7, rtol=1e-13)
-        # spin plus dt times the torque that eq. (9) counted
+        # spin plus dt times the torque that the equations of the step counted, or eq. (9)
         inertia = old @ np.diag(rod.link_inertia[i]) @ old.T
-        torque = inertia @ (v_hat[w] - v[w]) / 0.007 + np.cross(v[w], inertia @ v[w])
+        middle = Rotation.from_rotvec(0.007 * v_hat[w]).as_matrix() @ old
+        there = inertia if linear else middle @ np.diag(rod.link_inertia[i]) @ middle.T
+        torque = (there @ v_hat[w] - inertia @ v[w]) / 0.007 + linear * np.cross(v[w], inertia @ v[w])
         spin = inertia @ v[w] + 0.01 * torque
         np.testing.assert_allclose(new @ np.diag(rod.link_inertia[i]) @ new.T @ v_new[w], spin, atol=1e-12 * np.abs(spin).max())
 

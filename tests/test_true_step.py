@@ -19,6 +19,7 @@ from contact.solvers.auto import Auto
 from femsim.model.actuators import find_chamber
 from femsim.model.bodies.momentum_kernels import step_forces
 from femsim.model.bodies.rigid_kernels import free_rotation
+from femsim.model.bodies.rod import Rod
 from femsim.model.bodies.soft import SoftBody
 from femsim.step.advance import take_step
 from femsim.step.newton import Newton, Solved, solve_step
@@ -309,7 +310,10 @@ def test_the_free_rotation_is_that_of_the_formula() -> None:
 
 @pytest.mark.parametrize("theta", [0.5, 1.0])
 def test_the_equations_of_a_rod_are_those_of_its_first_linearisation(theta: float) -> None:
-    """At rest, where a step starts, the residual is -b of ``assemble``, which is checked elsewhere; damping is A v's."""
+    """At rest, where a step starts, the residual is -b of ``assemble``, which is checked elsewhere; damping is A v's.
+
+    Gyroscopic forces are those of the start in its first linearisation alone.
+    """
     scene = fs.Scene("rod", dt=0.01, theta=theta)
     x = np.linspace(0.0, 0.1, 6)
     cable = Elastic(1e6, 0.4, 1200.0, rayleigh_alpha=3.0, rayleigh_beta=2e-3)
@@ -320,10 +324,19 @@ def test_the_equations_of_a_rod_are_those_of_its_first_linearisation(theta: floa
     state.v[:] = np.random.default_rng(5).standard_normal(system.n)
     system.assemble(state, stepper.settings, nothing)
     first_A, first_b = system.A.toarray(), system.b.copy()
-    system.residual(stepper.settings, nothing, nothing)
-    system.linearise(stepper.settings, nothing)
-    np.testing.assert_allclose(system.A.toarray(), first_A, rtol=1e-12, atol=1e-12 * np.abs(first_A).max())
-    np.testing.assert_allclose(system.b, first_b, rtol=0, atol=1e-11 * np.abs(first_b).max())
+    rod = scene.bodies[0]
+    assert isinstance(rod, Rod)
+    gyroscopic = np.zeros((rod.n_links, 6))
+    for i, (axes, inertia) in enumerate(zip(rod.axes(state.q), rod.link_inertia, strict=True)):
+        w = state.v[6 * i + 3 : 6 * i + 6]
+        gyroscopic[i, 3:] = np.cross(w, axes @ (inertia * (axes.T @ w)))
+    for linear in (True, False):
+        settings = replace(stepper.settings, linear=linear)
+        system.residual(settings, nothing, nothing)
+        system.linearise(settings, nothing)
+        np.testing.assert_allclose(system.A.toarray(), first_A, rtol=1e-12, atol=1e-12 * np.abs(first_A).max())
+        expected = first_b if linear else first_b + gyroscopic.ravel()
+        np.testing.assert_allclose(system.b, expected, rtol=0, atol=1e-11 * np.abs(first_b).max())
     way = np.random.default_rng(6).standard_normal(system.n)
 
     def equations(at: np.ndarray) -> np.ndarray:

@@ -117,10 +117,11 @@ class Stepper:
         self.scene, self.solver = scene, solver
         conserving = scene.integrator == "energy-momentum"
         self._gravity = float(np.linalg.norm(scene.gravity))
-        self.settings = StepSettings(
-            scene.dt if dt is None else dt, scene.theta, scene.gravity, conserving, scene.strain_damping if conserving else 0.0
-        )
         tolerance, margin = scene.nonlinear_tolerance, scene.margin
+        self.settings = StepSettings(
+            scene.dt if dt is None else dt, scene.theta, scene.gravity, conserving, scene.strain_damping if conserving else 0.0,
+            tolerance is None,
+        )  # fmt: skip
         self.newton = Newton(tolerance, scene.max_solves, STILL * margin / self.settings.dt, CREEP * (tolerance or 0.0) * margin)
         self.system = System(scene.bodies, scene.couplings)
         self.system.set_prescribed(prescribed_rows(scene, self.system))

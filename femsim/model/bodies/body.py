@@ -36,6 +36,9 @@ class StepSettings:
     strain_damping : float
         Damping of strain changes in that step: the largest alpha of :mod:`femsim.model.bodies.momentum_kernels`, of which a part
         acts, see :mod:`femsim.model.bodies.evenness`.
+    linear : bool
+        Whether a step is its first linearisation, papers/001 eq. (9), whose gyroscopic forces are those of its start; else
+        they are those of the velocities that it ends with, or has in its middle.
     """
 
     dt: float
@@ -43,6 +46,7 @@ class StepSettings:
     gravity: np.ndarray
     conserving: bool = False
     strain_damping: float = 0.0
+    linear: bool = False
 
 
 @dataclass

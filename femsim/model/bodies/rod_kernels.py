@@ -17,7 +17,7 @@ import math
 import numpy as np
 
 from contact.compiled import njit
-from contact.vector_kernels import cross, dot, times as scaled
+from contact.vector_kernels import cross, dot, minus as less, plus as added, times as scaled
 from femsim.model.bodies.rotation_kernels import (
     Matrix,
     Quaternion,
@@ -406,6 +406,7 @@ def add_joint_responses(blocks: np.ndarray, velocity: np.ndarray, responses: np.
 @njit(cache=True)
 def equations(
     rotation: np.ndarray,
+    there: np.ndarray,
     v: np.ndarray,
     v_hat: np.ndarray,
     mass: np.ndarray,
@@ -414,23 +415,27 @@ def equations(
     force: np.ndarray,
     implicit: float,
     alpha: float,
+    linear: bool,
     out: np.ndarray,
     inertial: np.ndarray,
 ) -> None:
     """Fill the equations of the links at v_hat (6 n,) without external forces and damping of the joints, N and N m.
 
-    ``inertial`` (6 n,) becomes M (v_hat - v)/implicit, ``out`` that + C v + D v_hat + f. The others are as in :func:`system`;
-    ``rotation`` is that of the start of the step, ``force`` that of the joints where f is evaluated. The 11 parameters are the
-    step, the constants of the links, the forces on them and the results.
+    ``inertial`` (6 n,) becomes the change of momentum, (M_there v_hat - M v)/implicit, ``out`` that + D v_hat + f. The others
+    are as in :func:`system`; ``rotation`` is that of the start of the step, ``there`` the one where f and M_there are evaluated,
+    ``force`` that of the joints there. Where a step is ``linear`` M_there is M, and ``out`` has C v of the start: forces that
+    grow from step to step where thin links turn, as they move the spin about their axes by the much larger one across it.
+    The 13 parameters are the step, the constants of the links, the forces on them and the results.
     """
     for i in range(mass.shape[0]):
-        spin_matrix = turned_diagonal(matrix_at(rotation, i + 1, 0), vector_at(inertia, i, 0))
+        principal = vector_at(inertia, i, 0)
+        spin_matrix = turned_diagonal(matrix_at(rotation, i + 1, 0), principal)
+        spin_there = spin_matrix if linear else turned_diagonal(matrix_at(there, i + 1, 0), principal)
         o = 6 * i
-        w = (v[o + 3], v[o + 4], v[o + 5])
-        gyroscopic = cross(w, times_vector(spin_matrix, w))
-        w_hat = (v_hat[o + 3], v_hat[o + 4], v_hat[o + 5])
-        gained = times_vector(spin_matrix, (w_hat[0] - w[0], w_hat[1] - w[1], w_hat[2] - w[2]))
-        slowed = times_vector(spin_matrix, w_hat)
+        w, w_hat = (v[o + 3], v[o + 4], v[o + 5]), (v_hat[o + 3], v_hat[o + 4], v_hat[o + 5])
+        spin, slowed = times_vector(spin_matrix, w), times_vector(spin_there, w_hat)
+        gained = less(slowed, spin)
+        gyroscopic = cross(w, spin) if linear else (0.0, 0.0, 0.0)
         for c in range(3):
             inertial[o + c] = mass[i] * (v_hat[o + c] - v[o + c]) / implicit
             along = (alpha * mass[i] + damping[i, 0]) * v_hat[o + c]
@@ -557,13 +562,14 @@ def advance(
     inertia: np.ndarray,
     dt: float,
     theta: float,
+    linear: bool,
     q_new: np.ndarray,
     v_new: np.ndarray,
 ) -> None:
     """Fill poses (n, 7) and velocities (6 n,) at the end of the step; the spin of each link is advanced by the torque on it.
 
-    The torque of the step, gyroscopic term included, is what eq. (9) gave the link: its spin I w grows by dt times it, and the
-    new w follows from the new orientation.
+    The torque of the step is what :func:`equations`, or where it is ``linear`` eq. (9) with its gyroscopic term, gave the link:
+    its spin I w grows by dt times it, and the new w follows from the new orientation.
     """
     for i in range(q.shape[0]):
         o = 6 * i
@@ -571,19 +577,18 @@ def advance(
             q_new[i, c] = q[i, c] + dt * v_hat[o + c]
             v_new[o + c] = v[o + c] + (v_hat[o + c] - v[o + c]) / theta
         start = (q[i, 3], q[i, 4], q[i, 5], q[i, 6])
-        turned = _turned(start, (0.5 * dt * v_hat[o + 3], 0.5 * dt * v_hat[o + 4], 0.5 * dt * v_hat[o + 5]))
+        w_hat = (v_hat[o + 3], v_hat[o + 4], v_hat[o + 5])
+        turned = _turned(start, scaled(0.5 * dt, w_hat))
         for c in range(4):
             q_new[i, 3 + c] = turned[c]
         principal = vector_at(inertia, i, 0)
         w = (v[o + 3], v[o + 4], v[o + 5])
-        w_end = (
-            w[0] + (v_hat[o + 3] - w[0]) / theta,
-            w[1] + (v_hat[o + 4] - w[1]) / theta,
-            w[2] + (v_hat[o + 5] - w[2]) / theta,
-        )
-        gained = by_body_axes(start, principal, w_end)
-        gyroscopic = cross(w, by_body_axes(start, principal, w))
-        spin = (gained[0] + dt * gyroscopic[0], gained[1] + dt * gyroscopic[1], gained[2] + dt * gyroscopic[2])
+        there = start if linear else _turned(start, scaled(0.5 * theta * dt, w_hat))
+        spin = by_body_axes(start, principal, w)
+        gained = less(by_body_axes(there, principal, w_hat), spin)
+        if linear:
+            gained = added(gained, scaled(theta * dt, cross(w, spin)))
+        spin = added(spin, scaled(1.0 / theta, gained))
         inverse = (1.0 / inertia[i, 0], 1.0 / inertia[i, 1], 1.0 / inertia[i, 2])
         w_end = by_body_axes(turned, inverse, spin)
         for c in range(3):

@@ -201,7 +201,7 @@ class SteppedRod(BodyDefaults):
         if self._conserving:
             momentum_kernels.turned_poses(q.reshape(-1, 7), v_hat, time, out.reshape(-1, 7))
             return out
-        kernels.advance(q.reshape(-1, 7), v_hat, v_hat, self.link_inertia, time, 1.0, out.reshape(-1, 7), v_new)
+        kernels.advance(q.reshape(-1, 7), v_hat, v_hat, self.link_inertia, time, 1.0, True, out.reshape(-1, 7), v_new)
         return out
 
     def residual(
@@ -214,9 +214,10 @@ class SteppedRod(BodyDefaults):
         out: np.ndarray,
         inertia: np.ndarray,
     ) -> None:
-        """Fill M (v_hat - v)/(theta dt) + C v + D v_hat + beta J^T K J v_hat + f - f_ext, f and J^T K J at ``moved``.
+        """Fill (M v_hat - M_0 v)/(theta dt) + D v_hat + beta J^T K J v_hat + f - f_ext; M, f and J^T K J at ``moved``.
 
-        M and C are those of the start of the step: the spin of a link is advanced by the torque on it, see ``advance``.
+        M_0 is that of the start. The spin of a link is advanced by the torque on it, see ``advance``. In a linear step M is M_0
+        too, and C v there besides.
         """
         joints, strained = self._joints, self.strained
         implicit, beta = settings.theta * settings.dt, self.elastic.rayleigh_beta
@@ -229,8 +230,8 @@ class SteppedRod(BodyDefaults):
         for k in range(2):
             self._velocities[-k] = self._frames.twist(k)
         kernels.equations(
-            self._start_rotation, start.v, v_hat, self.link_mass, self.link_inertia, self._damping, strained.force, implicit,
-            self.elastic.rayleigh_alpha, out, inertia,
+            self._start_rotation, strained.rotation, start.v, v_hat, self.link_mass, self.link_inertia, self._damping,
+            strained.force, implicit, self.elastic.rayleigh_alpha, settings.linear, out, inertia,
         )  # fmt: skip
         if beta > 0.0:
             kernels.joint_blocks(joints.kind, joints.arm, strained.geometry, beta, 0.0, self._damping_blocks)
@@ -284,10 +285,7 @@ class SteppedRod(BodyDefaults):
         out -= external
 
     def tangent(self, settings: StepSettings, data: np.ndarray) -> None:
-        """Fill A as ``assemble`` does, stiffness at the poses of the last residual, M and C at the start of the step.
-
-        In an energy-momentum step M is there too.
-        """
+        """Fill A as ``assemble`` does, stiffness and M at the poses of the last residual, of a linear step M at its start."""
         joints, strained = self._joints, self.strained
         implicit, factor = settings.theta * settings.dt, self._stiffness_factor(settings)
         known = factor if settings.conserving else implicit
@@ -296,7 +294,7 @@ class SteppedRod(BodyDefaults):
             kernels.joint_response(self._blocks, joint, self._velocities[joint : joint + 2].ravel(), self._known_response[k])
         if known != factor:
             kernels.joint_blocks(joints.kind, joints.arm, strained.geometry, factor, implicit, self._blocks)
-        rotation = strained.rotation if settings.conserving else self._start_rotation
+        rotation = self._start_rotation if settings.linear else strained.rotation
         kernels.system(
             rotation, np.zeros(self.n_v), self.link_mass, self.link_inertia, self._damping, joints.kind, strained.force,
             self._blocks, implicit * self._end_pull, np.zeros((2, 12)), implicit, self.elastic.rayleigh_alpha,
@@ -361,7 +359,7 @@ class SteppedRod(BodyDefaults):
         if settings.conserving:
             momentum_kernels.step_advance(poses, v, v_hat, settings.dt, poses_new, v_new)
         else:
-            kernels.advance(poses, v, v_hat, self.link_inertia, settings.dt, settings.theta, poses_new, v_new)
+            kernels.advance(poses, v, v_hat, self.link_inertia, settings.dt, settings.theta, settings.linear, poses_new, v_new)
         self.end_frames[:] = self._frames.next
 
     def calm(
