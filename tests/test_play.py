@@ -79,8 +79,22 @@ def test_the_newest_frame_is_that_of_the_bodies() -> None:
         series.read(0, "ball")
 
 
+class Clock:
+    """Stands for the module ``time``: nothing but sleep takes time, so that a player keeps up on any machine."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def sleep(self, time: float) -> None:
+        self.now += time
+
+
 @pytest.fixture
-def player_of() -> Iterator[Callable[..., Player]]:
+def player_of(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Player]]:
+    monkeypatch.setattr("femsim.run.play.time", Clock())
     opened: list[Player] = []
 
     def make(scene: fs.Scene, **options: Any) -> Player:
