@@ -81,6 +81,52 @@ def test_cases_keep_their_order_errors_and_bits() -> None:
     assert "8 runs: 3 converged, 4 failed, 1 timed out" in repr(runs) and "timed out" in runs._repr_html_()
 
 
+def plate(height: float = 0.02) -> fs.Scene:
+    """A plate on a compliant hand above a fixed block."""
+    scene = fs.Scene("plate", dt=0.01, duration=5.0, gravity=(0.0, 0.0, 0.0), theta=1.0)
+    scene.add_obstacle("block", fs.Box((0.02, 0.02, 0.01)), position=(0.0, 0.0, 0.01))
+    hand = scene.add_rigid("hand", fs.Box((0.01, 0.01, 0.01)), mass=0.1, position=(0.0, 0.0, height + 0.01))
+    scene.drive(hand, fs.Motion([0.0], [(0.0, 0.0, 0.0)], name="way"), stiffness=(500.0, 10.0))
+    scene.sensor("block", "block")
+    return scene
+
+
+def press(sim: fs.Simulation, gain: float, aim: float = 2.0) -> None:
+    """Go down until the block bears the force that is asked for, N."""
+    depth = 0.0
+    while sim.time < 0.5 - 1e-9:
+        depth += gain * (aim + sim.step().read("block").force[2])
+        sim.set("way", (0.0, 0.0, -depth))
+
+
+def test_a_loop_steps_each_case_with_the_parameters_that_it_names() -> None:
+    """A controller of force that integrates: it comes to 2 N by its gain, and too small a gain is on its way."""
+    table = [{"gain": 5e-4}, {"gain": 1e-5}, {"gain": 5e-4, "height": 0.025, "aim": 3.0}]
+    with fs.Simulation(plate(), record=True) as sim:
+        press(sim, 5e-4)
+    own = sim.close()
+    assert own is not None
+    there, here = (fs.run_many(plate, table, loop=press, workers=workers) for workers in (2, 0))
+    for one, other in zip(there, here, strict=True):
+        assert one.status == "converged" and one.verdict == "good" and len(one.table["time_s"]) == 50
+        np.testing.assert_array_equal(one.table["block_fz_N"], other.table["block_fz_N"])
+    np.testing.assert_array_equal(there[0].table["block_fz_N"], own.table["block_fz_N"])
+    last = [-case.table["block_fz_N"][-1] for case in there]
+    assert last[0] == pytest.approx(2.0, rel=1e-3) and last[1] < 0.5 and last[2] == pytest.approx(3.0, rel=1e-3)
+
+
+def test_loops_that_fail_do_not_affect_others() -> None:
+    def loop(sim: fs.Simulation, mode: str = "") -> None:
+        if mode == "error":
+            raise RuntimeError("no hand")
+        if mode != "none":
+            sim.step(3)
+
+    runs = fs.run_many(plate, {"mode": ["error", "none", ""]}, loop=loop, workers=0)
+    assert [case.status for case in runs] == ["failed", "failed", "converged"] and len(runs[2].table["time_s"]) == 3
+    assert runs[0].message == "RuntimeError: no hand" and "loop took no step" in runs[1].message
+
+
 def test_seeds_belong_to_rows() -> None:
     runs = fs.run_many(build, {"height": [0.011, 0.011, 0.012]}, seed=7, workers=0, duration=0.02)
     again = fs.run_many(build, {"height": [0.011, 0.011]}, seed=7, workers=0, duration=0.02)
@@ -172,6 +218,13 @@ def test_what_has_ended_when_ctrl_c_comes_is_kept() -> None:
         (lambda: fs.run_many(build, [{}], out="runs"), r"option 'out' is unknown"),
         (lambda: fs.run_many(build, [{}], workers=-1), "workers is -1"),
         (lambda: fs.run_many(build, [{}], measure="peak"), "measure is 'peak'; allowed are functions"),  # type: ignore[arg-type]
+        (
+            lambda: fs.run_many(plate, [{"gian": 1.0}], loop=press),
+            "'gian' of row 0 is none of the scene or the loop; did you .*'gain'",
+        ),
+        (lambda: fs.run_many(plate, [{"gain": 1.0}], loop=press, duration=1.0), "a loop ends by itself; leave 'duration' out"),
+        (lambda: fs.run_many(plate, [{"gain": 1.0}], loop=press, fps=10.0), "option 'fps' is unknown"),
+        (lambda: fs.run_many(plate, [{}], loop="press"), "loop is 'press'; allowed are functions"),  # type: ignore[arg-type]
         (lambda: fs.run_many(build, [{}], on_case=1), "on_case is 1"),  # type: ignore[arg-type]
         (lambda: fs.run_many(build, [{}], seed=-1), "seed is -1"),
         (lambda: fs.run_many(build, [{}], seed="a"), "seed is 'a'"),  # type: ignore[arg-type]

@@ -306,14 +306,17 @@ def _simulate(job: Job, row: Row, work: Path) -> None:
         from femsim.run.simulate import simulate
 
         dt = scene.dt_bounds[1] if dt == "auto" else dt
-        run = simulate(
-            scene,
-            **job.settings | {"duration": min(job.steps * dt, duration) if job.steps else duration},
-            until=until if stop else None,
-            out=work / "run" if job.folder and job.fps else None,
-            fps=job.fps or 100.0,
-            scene_path=path,
-        )
+        if packed is not None and packed.loop is not None:
+            run = packed.run(scene, job.settings)
+        else:
+            run = simulate(
+                scene,
+                **job.settings | {"duration": min(job.steps * dt, duration) if job.steps else duration},
+                until=until if stop else None,
+                out=work / "run" if job.folder and job.fps else None,
+                fps=job.fps or 100.0,
+                scene_path=path,
+            )
     if run.status == "interrupted":
         raise KeyboardInterrupt
     if packed is not None:

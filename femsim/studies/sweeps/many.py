@@ -26,10 +26,10 @@ from femsim.base.status import FINISHED
 from femsim.run.result import Run
 from femsim.run.showing import table_of
 from femsim.run.simulate import simulate
+from femsim.run.simulation import Simulation
 from femsim.scene.scene import Scene
-from femsim.scene.scene_file import scene_parameters
 from femsim.studies.sweeps.case import TABLES_FILE, Job, Row, read_row, run_case
-from femsim.studies.sweeps.packing import TAKEN, Packed, pack
+from femsim.studies.sweeps.packing import TAKEN, Packed, names_of_build, names_of_loop, pack
 from femsim.studies.sweeps.process import COMPILE_S, CaseProcess
 from foreign.text import read_npz
 
@@ -38,8 +38,11 @@ if TYPE_CHECKING:
 
 Build = Callable[..., Scene] | str | Path
 Measure = Callable[[Run], Mapping[str, float]]
+Loop = Callable[..., object]
 #: Options of a run that are the business of what runs it.
 _OWN = {"scene", "out", "overwrite", "quiet", "scene_path", "on_step", "until", "checkpoint_every", "dump_problems"}
+#: ... and those of a simulation, beside these: what is for a folder.
+_OF_FOLDER = {"record", "fps", "fields", "format", "precision"}
 
 
 @dataclass(frozen=True, repr=False)
@@ -187,6 +190,7 @@ def run_many(
     table: Sequence[Mapping[str, Any]] | Mapping[str, Sequence[Any]] | DataFrame,
     *,
     measure: Measure | None = None,
+    loop: Loop | None = None,
     seed: int | None = None,
     workers: int | None = None,
     time_limit: float | None = None,
@@ -209,6 +213,10 @@ def run_many(
     measure : callable, optional
         ``measure(run) -> {name: number}``, called where the case ran, with its :class:`~femsim.run.result.Run`. A name that is
         a parameter, "case", "status", "verdict" or "message" fails the case.
+    loop : callable, optional
+        ``loop(sim)`` steps the :class:`~femsim.run.simulation.Simulation` of each case, where that runs: it reads sensors, sets
+        targets, and ends where it likes. Parameters that it names, ``loop(sim, gain)``, come from the table. Default: each case
+        runs to the end of its scene.
     seed : int, optional
         Gives each case a whole number of its own as parameter ``seed``, by its row: the same table has the same numbers.
     workers : int, optional
@@ -219,7 +227,8 @@ def run_many(
     on_case : callable, optional
         ``on_case(case)`` as each ends, in whatever order.
     **settings
-        Options of :func:`~femsim.run.simulate.simulate` for all cases: solver, duration, dt, tolerance ...
+        Options of :func:`~femsim.run.simulate.simulate` for all cases: solver, duration, dt, tolerance ... With a loop those of
+        a simulation, which have no duration.
 
     Returns
     -------
@@ -232,11 +241,14 @@ def run_many(
         A table without rows or of columns of different length, unknown parameters or options, or functions that cannot be
         sent to another process.
     """
-    known = [name for name in inspect.signature(simulate).parameters if name not in _OWN]
+    options = inspect.signature(simulate if loop is None else Simulation.__init__).parameters
+    known = [name for name in options if name not in _OWN | ({"self", *_OF_FOLDER} if loop is not None else set())]
     for name in settings:
+        if loop is not None and name == "duration":
+            raise InputError("run_many: a loop ends by itself; leave 'duration' out, and let it step until sim.time is that.")
         if name not in known:
             raise InputError(f"run_many: option {name!r} is unknown{did_you_mean(name, known)}")
-    for what, function in (("measure", measure), ("on_case", on_case)):
+    for what, function in (("measure", measure), ("loop", loop), ("on_case", on_case)):
         if function is not None and not callable(function):
             raise InputError(f"run_many: {what} is {function!r}; allowed are functions and None.")
     for what, number in (("workers", workers), ("seed", seed)):
@@ -247,7 +259,7 @@ def run_many(
             raise InputError(
                 f"run_many: {what} is {limit!r}; allowed are positive numbers, with processes (workers other than 0)."
             )
-    cases = _cases(build, table, seed)
+    cases = _cases(build, loop, table, seed)
     results = [CaseRun(k, dict(own), "not run", "It was not run.") for k, own in enumerate(cases)]
     count = min(_cores() if workers is None else workers, len(cases))
     with tempfile.TemporaryDirectory() as scratch:
@@ -255,7 +267,7 @@ def run_many(
             Job(
                 k, f"{k:06d}", {}, "", "", scratch, settings,
                 time=None if time_limit is None else time_limit + COMPILE_S * (k < count), memory=memory_limit, retries=0,
-                built=pack(Packed(build, own, measure)),
+                built=pack(Packed(build, own, measure, loop)),
             )
             for k, own in enumerate(cases)
         ]  # fmt: skip
@@ -276,7 +288,7 @@ def _cores() -> int:
     return len(os.sched_getaffinity(0))
 
 
-def _cases(build: Build, table: Any, seed: int | None) -> list[dict[str, Any]]:
+def _cases(build: Build, loop: Loop | None, table: Any, seed: int | None) -> list[dict[str, Any]]:
     """Arguments of each case."""
     if hasattr(table, "to_dict") and hasattr(table, "columns"):  # a table of pandas
         table = {str(name): table[name].tolist() for name in table.columns}
@@ -299,22 +311,14 @@ def _cases(build: Build, table: Any, seed: int | None) -> list[dict[str, Any]]:
     if seed is not None:
         numbers = np.random.SeedSequence(seed).generate_state(len(rows), np.uint32)
         rows = [{"seed": int(number), **row} for number, row in zip(numbers, rows, strict=True)]
-    known = _parameters(build)
+    names, of_loop = names_of_build(build), names_of_loop(loop)
+    known = None if names is None else [*names, *sorted(of_loop - set(names))]
+    where = "the scene or the loop" if of_loop else "the scene"
     for k, row in enumerate(rows):
         for name in row:
             if known is not None and name not in known:
-                raise InputError(f"run_many: parameter {name!r} of row {k} is none of the scene{did_you_mean(name, known)}")
+                raise InputError(f"run_many: parameter {name!r} of row {k} is none of {where}{did_you_mean(name, known)}")
     return rows
-
-
-def _parameters(build: Build) -> list[str] | None:
-    """Names of the parameters of a scene; None where it takes any."""
-    if not callable(build):
-        return [parameter.name for parameter in scene_parameters(Path(build))]
-    signature = inspect.signature(build)
-    if any(p.kind is p.VAR_KEYWORD for p in signature.parameters.values()):
-        return None
-    return list(signature.parameters)
 
 
 def _case_run(k: int, parameters: Mapping[str, Any], row: Row, folder: Path) -> CaseRun:
