@@ -346,7 +346,7 @@ def test_a_motor_exerts_what_its_joint_bears_where_a_link_behind_is_hit(dt: floa
 
 
 def test_only_the_energy_momentum_step_follows() -> None:
-    """Backward Euler and one linearisation a step keep the contacts of the start, as before."""
+    """Backward Euler and one linearisation a step keep the contacts of the start where rigid bodies only slide, as before."""
     for options in ({"theta": 1.0}, {"theta": 0.5}, {"nonlinear_tolerance": None}):
         stepper = collision("sphere", "sphere", 0.5, **options)
         for _ in range(4):

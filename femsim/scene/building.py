@@ -21,7 +21,7 @@ from femsim.model.bodies.articulated import ArticulatedBody, Link
 from femsim.model.bodies.body import Body, check_body
 from femsim.model.bodies.mixture import Region
 from femsim.model.bodies.rod import Rod
-from femsim.model.bodies.rod_end import RodEnd, RodEndKind
+from femsim.model.bodies.rod_end import END_KINDS, RodEnd, RodEndKind
 from femsim.model.bodies.soft_bodies import ElementKind, make_soft_body
 from femsim.model.commands import FORCE, MOTION, WRENCH
 from femsim.model.contact_rules import NoContact
@@ -434,7 +434,13 @@ def _finger(full: str, finger: Finger, body: int, link: int, surface: str) -> tu
 
 def _rod_end(scene: SceneContents, rod: str, side: str, given: RodEnd | RodEndKind | None) -> RodEnd:
     """End of a rod with checked functions, kept as ``ROD.SIDE``."""
-    what, end = f"{side} of {rod}", RodEnd(given) if isinstance(given, str) else given or RodEnd()
+    what = f"{side} of {rod}"
+    if given is not None and not isinstance(given, RodEnd | str):
+        shown = f"the class {given.__name__}" if isinstance(given, type) else f"a {type(given).__name__}"
+        raise InputError(
+            f"{what} is {shown}; allowed are an fs.RodEnd, e.g. fs.RodEnd('clamped'), and the words {', '.join(map(repr, END_KINDS))}."
+        )
+    end = RodEnd(given) if isinstance(given, str) else given or RodEnd()
     function_of_time(what, "motion", end.motion, "use e.g. fs.Motion.")
     if end.motion is not None:
         return replace(end, motion=scene.command(f"{rod}.{side}", end.motion, *MOTION, led=True))

@@ -242,10 +242,8 @@ class Contacts:
         self.places = Places(system, parts)
         able, self.by_faces = pairs_by_faces(system, parts, rules)
         self._points = PointFamily(system, parts, self.places, at_nodes(rules, self.by_faces))
-        self.families: list[Family] = [
-            self._points,
-            *deforming_contacts(system, parts, self.places, rules, able, self.by_faces),
-        ]
+        self._deforming = deforming_contacts(system, parts, self.places, rules, able, self.by_faces)
+        self.families: list[Family] = [self._points, *self._deforming]
         limits = LimitFamily(system, parts)
         if len(limits.row):
             self.families.append(limits)
@@ -267,6 +265,10 @@ class Contacts:
     def bend(self, rows: ContactRows, v_hat: np.ndarray) -> float:
         """Acceleration, m/s^2, by which bodies that turn together leave the tangents of their ways where they have contact."""
         return self._points.bend(rows.families[0], v_hat)
+
+    def slide(self, rows: ContactRows, rates: Rates) -> float:
+        """Speed, m/s, at which features of soft bodies and rods that have contact pass each other, see the family of these."""
+        return max((family.slide(own, rates) for family, own in zip(self._deforming, rows.families[1:], strict=False)), default=0.0)
 
     def detect(self, state: State, placed: Placed, margins: Sequence[float | np.ndarray]) -> tuple[Found, ...]:
         """Find the contacts of a state, in which parts are placed so, within the margin of each family, m."""

@@ -135,13 +135,28 @@ class DeformingFamily:
         points = self._place_points(state, placed)
         return Found(self._find(points, margin), points, placed, margin)
 
-    def speeds(self, placed: Placed, rates: Rates) -> np.ndarray:
-        """Bounds of the speed (m/s) at which points of each two bodies may near each other, (bodies, bodies)."""
+    def _velocities(self, placed: Placed, rates: Rates) -> np.ndarray:
+        """Velocities of all points, (p, 3), m/s."""
         own = rates.v_hat[self._row[: len(self._node), None] + np.arange(3)]
         each = np.einsum("pi,pic->pc", self._weight, own[np.minimum(self._node, len(own) - 1)])
         for k, part, one, where in self._each():
             if _rigid(self._system, part):
                 each[where] = self._carried(placed, rates, k, one)
+        return np.asarray(each)
+
+    def slide(self, rows: FamilyRows, rates: Rates) -> float:
+        """Largest speed, m/s, at which the features of a contact pass each other across its normal."""
+        if not len(rows):
+            return 0.0
+        c: DeformableContacts = rows.found.contacts
+        sides = _weighted(c.weight[rows.keep], c.point[rows.keep], self._velocities(rows.found.placed, rates))
+        past, normal = sides[:, 0] - sides[:, 1], rows.frame[:, 0]
+        past -= (past * normal).sum(axis=1, keepdims=True) * normal
+        return float(np.sqrt((past**2).sum(axis=1).max()))
+
+    def speeds(self, placed: Placed, rates: Rates) -> np.ndarray:
+        """Bounds of the speed (m/s) at which points of each two bodies may near each other, (bodies, bodies)."""
+        each = self._velocities(placed, rates)
         means = np.array([each[where].mean(axis=0) for where in self._where])
         spread = np.array(
             [np.linalg.norm(each[where] - mean, axis=1).max() for where, mean in zip(self._where, means, strict=True)]

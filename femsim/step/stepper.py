@@ -305,16 +305,17 @@ class Stepper:
     def _follow(self, rows: ContactRows, v_prescribed: np.ndarray) -> Follow | None:
         """Rows of contacts at the middle of the step, by its v_hat; those of the start where hardly anything moves.
 
-        By the theta rule they follow only bodies that turn together: with levers of the start what turns with a part creeps.
+        By the theta rule they follow only bodies that turn together, since with levers of the start what turns with a part creeps,
+        and soft bodies and rods that slide: along the faces of the start they would go on straight past their edges.
         """
         if self.newton.tolerance is None or not len(rows.phi):
             return None
-        state, dt, placed = self.state, self.settings.dt, rows.placed
+        state, dt = self.state, self.settings.dt
 
         def there(v_hat: np.ndarray, on: ContactRows | None = None, *, guess: bool = False) -> ContactRows:
             if on is not None:
                 return self.contacts.on_same_features(on, self.system.moved(state, v_hat, 0.5 * dt), v_prescribed, dt)
-            if self._hardly_turns(rows, v_hat) and (guess or not self.follows or self._hardly_moves(placed, v_hat)):
+            if self._hardly_turns(rows, v_hat) and (guess or self._hardly_leads(rows, v_hat, v_prescribed)):
                 return rows
             return self.contacts.moved(rows, self.system.moved(state, v_hat, 0.5 * dt), v_prescribed, dt, middle=True)
 
@@ -323,6 +324,12 @@ class Stepper:
     def _hardly_moves(self, placed: Placed, v_hat: np.ndarray) -> bool:
         """Whether a step leads nothing that has contacts away from where it was, ``placed``."""
         return within(self._speeds(placed, Rates(v_hat, self._nothing)), self.settings.dt, self._little)
+
+    def _hardly_leads(self, rows: ContactRows, v_hat: np.ndarray, v_prescribed: np.ndarray) -> bool:
+        """Whether contacts stay where they were; by the theta rule, whether deforming bodies stay on the features of theirs."""
+        if self.follows:
+            return self._hardly_moves(rows.placed, v_hat)
+        return self.settings.dt * self.contacts.slide(rows, Rates(v_hat, v_prescribed)) <= _HARDLY * self.scene.margin
 
     def _hardly_turns(self, rows: ContactRows, v_hat: np.ndarray) -> bool:
         """Whether bodies that turn together leave the tangents of their ways so slowly that contacts count as sticking."""
