@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 from small_scene import scene_file
 
@@ -66,8 +67,8 @@ def arm_scene() -> fs.Scene:
         (lambda: fs.RodEnd("fixed"), fs.InputError, "did you mean 'clamped'"),  # type: ignore[arg-type]
         (lambda: fs.RodEnd("clampd"), fs.InputError, "did you mean 'clamped'"),  # type: ignore[arg-type]
         (lambda: fs.RodEnd("pinned"), fs.InputError, "did you mean 'hinged'"),  # type: ignore[arg-type]
-        (lambda: scene().add_rod("r", np.eye(3), fs.circular_section(0.01), "pvc_cable", end=fs.RodEnd), fs.InputError,
-         "end of r is the class RodEnd; allowed are an fs.RodEnd"),  # type: ignore[arg-type]
+        (lambda: scene().add_rod("r", np.eye(3), fs.circular_section(0.01), "pvc_cable", end=fs.RodEnd), fs.InputError,  # type: ignore[arg-type]
+         "end of r is the class RodEnd; allowed are an fs.RodEnd"),
         (lambda: cube().sensor("x", "cube", kind="force"), fs.InputError, "did you mean 'contact'"),
         (lambda: cube().sensor("x", "cube", kind="markr"), fs.InputError, "did you mean 'marker'"),
         (lambda: cube().sensor("x", "cube", kind="zzz"), fs.InputError, "'zzz'; allowed are"),

@@ -438,7 +438,8 @@ def _rod_end(scene: SceneContents, rod: str, side: str, given: RodEnd | RodEndKi
     if given is not None and not isinstance(given, RodEnd | str):
         shown = f"the class {given.__name__}" if isinstance(given, type) else f"a {type(given).__name__}"
         raise InputError(
-            f"{what} is {shown}; allowed are an fs.RodEnd, e.g. fs.RodEnd('clamped'), and the words {', '.join(map(repr, END_KINDS))}."
+            f"{what} is {shown}; allowed are an fs.RodEnd, e.g. fs.RodEnd('clamped'), and the words "
+            f"{', '.join(map(repr, END_KINDS))}."
         )
     end = RodEnd(given) if isinstance(given, str) else given or RodEnd()
     function_of_time(what, "motion", end.motion, "use e.g. fs.Motion.")

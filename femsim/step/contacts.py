@@ -268,7 +268,9 @@ class Contacts:
 
     def slide(self, rows: ContactRows, rates: Rates) -> float:
         """Speed, m/s, at which features of soft bodies and rods that have contact pass each other, see the family of these."""
-        return max((family.slide(own, rates) for family, own in zip(self._deforming, rows.families[1:], strict=False)), default=0.0)
+        return max(
+            (family.slide(own, rates) for family, own in zip(self._deforming, rows.families[1:], strict=False)), default=0.0
+        )
 
     def detect(self, state: State, placed: Placed, margins: Sequence[float | np.ndarray]) -> tuple[Found, ...]:
         """Find the contacts of a state, in which parts are placed so, within the margin of each family, m."""

@@ -305,8 +305,8 @@ class Stepper:
     def _follow(self, rows: ContactRows, v_prescribed: np.ndarray) -> Follow | None:
         """Rows of contacts at the middle of the step, by its v_hat; those of the start where hardly anything moves.
 
-        By the theta rule they follow only bodies that turn together, since with levers of the start what turns with a part creeps,
-        and soft bodies and rods that slide: along the faces of the start they would go on straight past their edges.
+        By the theta rule they follow only bodies that turn together, since with levers of the start what turns with a part
+        creeps, and soft bodies and rods that slide: along the faces of the start they would go on straight past their edges.
         """
         if self.newton.tolerance is None or not len(rows.phi):
             return None
