@@ -27,8 +27,8 @@ _SMALLER = "Take a smaller dt."
 #: ... where another integrator creates no energy: backward Euler gives it to what turns while it is compressed, the mid-point
 #: rule to what is stiff.
 _OTHER = "Take a smaller dt, or leave theta out: the energy-momentum step creates none."
-#: Time over which efforts and speeds of motors are averaged, s: a corner in a motion asks for any effort in one step.
-_MOTOR_TIME = 0.05
+#: Time over which efforts and speeds of motors, and forces of nodes caught at an edge, are averaged, s: in one step they jump.
+_MEAN_TIME = 0.05
 #: Shares of steps that are judged when the run ends, by bound: what they say and what to change.
 _SHARES = {
     "unconverged": ("did not converge", "Take a smaller dt, raise max_iterations or max_solves, or see the message of the run."),
@@ -69,6 +69,8 @@ class HealthWatch:
         self._inverted = [0] * len(system.bodies)
         self._words = [("", "")] * len(system.bodies)
         self._crept: dict[tuple[int, int], float] = {}
+        #: means of what rigid parts press on nodes, N, and of what of it pushes along the surface, by pair
+        self._snagged: dict[tuple[int, int], tuple[float, float]] = {}
         #: means of effort and speed of joints that follow a motion exactly, by name, and these joints with bounds of their own
         self._means: dict[str, tuple[float, float]] = {}
         self._driven = [
@@ -92,6 +94,7 @@ class HealthWatch:
         self._depths(report.vitals, when)
         self._between_nodes(report.vitals.between, when)
         self._creep(report.vitals.creep, when)
+        self._snags(report, when)
         self._elements(report, when)
         self._chambers(when)
         self._springs(when)
@@ -270,6 +273,30 @@ class HealthWatch:
             "Take a smaller tolerance, or another solver.",
         )  # fmt: skip
 
+    def _snags(self, report: StepReport, when: When) -> None:
+        """Judge how much of the force on the nodes of a soft body pushes them along its surface."""
+        now = {(one.part, one.soft): (one.pressed, one.along) for one in report.vitals.snags}
+        part = self._part_of_mean(report)
+        for pair in now.keys() | self._snagged.keys():
+            old, new = self._snagged.get(pair, (0.0, 0.0)), now.get(pair, (0.0, 0.0))
+            pressed, along = (a + part * (b - a) for a, b in zip(old, new, strict=True))
+            self._snagged[pair] = pressed, along
+            share = along / pressed if pressed > 0.0 else 0.0
+            if not (pair in now and share > self._bounds.snagged[0]):
+                continue
+            rigid, soft = (self._names[k] for k in pair)
+            self.findings.judge(
+                "snagged", [rigid, soft], share, self._bounds.snagged, when,
+                f"{share:.0%} of the force of {rigid} on {soft} pushes nodes of {soft} along its surface: an edge went between "
+                "them, and the next ones are caught at a side, so its resistance to sliding and turning is far too large",
+                f"Say scene.contact_by_faces({rigid!r}) if it is made of Box and Mesh; else round its edges by more than it "
+                "sinks in.",
+            )  # fmt: skip
+
+    def _part_of_mean(self, report: StepReport) -> float:
+        """Part that a step has in a running mean."""
+        return min(1.0, sum(length for length, _ in report.parts) / _MEAN_TIME)
+
     def _elements(self, report: StepReport, when: When) -> None:
         for k, inverted in enumerate(report.vitals.inverted):
             if not inverted:
@@ -337,7 +364,7 @@ class HealthWatch:
 
     def _motors(self, report: StepReport, when: When) -> None:
         """Compare joints that follow a motion exactly, whatever that takes, with what their motors can do."""
-        part = min(1.0, sum(length for length, _ in report.parts) / _MOTOR_TIME)
+        part = self._part_of_mean(report)
         for body, first, joint in self._driven:
             label = f"{body.name}.{joint.name}"
             now = float(report.acted[body.name]["effort"][joint.row]), float(self._stepper.state.v[first + joint.row])
@@ -351,7 +378,7 @@ class HealthWatch:
             self.findings.judge(
                 "motor", [label], max(effort, speed), self._bounds.motor, when,
                 f"{label} follows its motion exactly {'with' if effort > speed else 'at'} {value:.4g} {unit} (mean over "
-                f"{1e3 * _MOTOR_TIME:g} ms), and its motor does {most:.4g} at most",
+                f"{1e3 * _MEAN_TIME:g} ms), and its motor does {most:.4g} at most",
                 "Give the motion more time, let the arm carry less, or drive it with a stiffness, which gives way.",
             )  # fmt: skip
 

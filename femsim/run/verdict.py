@@ -15,7 +15,7 @@ VERDICTS: tuple[Verdict, ...] = ("good", "doubtful", "wrong")
 #: What tells most about the cause comes first.
 _FIRST = (
     "failed", "infeasible", "jammed", "led_overlap", "left_stop", "energy_stop", "collapsed", "inverted", "energy", "penetration",
-    "between_nodes",
+    "between_nodes", "snagged",
 )  # fmt: skip
 
 

@@ -31,6 +31,9 @@ class HealthBounds:
     between_nodes : (float, float)
         Depth of a thin shape that went into a soft body between its surface nodes, without a force, relative to the edges of the
         surface elements; into a rod between its links, relative to its radius.
+    snagged : (float, float)
+        Part of the force of a rigid part on a soft body that pushes surface nodes along the surface, its mean over 50 ms: nodes
+        that are caught at a side of a part that slides, because its edge has no contact between them.
     inverted : (float, float)
         Steps in a row in which a body has inverted elements. A body that still has some at the end is wrong, whatever
         the second number.
@@ -69,6 +72,7 @@ class HealthBounds:
     penetration: Bounds = (0.1, 0.25)
     led_overlap: Bounds = (0.01, 0.1)
     between_nodes: Bounds = (0.25, 0.5)
+    snagged: Bounds = (0.1, NEVER)
     inverted: Bounds = (0.0, 20.0)
     creep: Bounds = (0.05, 0.5)
     balance: Bounds = (1e-3, 0.1)

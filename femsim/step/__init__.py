@@ -26,9 +26,10 @@
     What rounding took of the momentum of bodies without contact is given back.
 `measure`, `report`
     `StepReport`: what a step did, read without changing anything.
-`vitals`, `vitals_kernels`, `led_pairs`, `thin_shapes`, `thin_rods`, `soft_pairs`, `start`, `deep_inside`
+`vitals`, `vitals_kernels`, `led_pairs`, `thin_shapes`, `thin_rods`, `soft_pairs`, `snags`, `start`, `deep_inside`
     What a step says about the health of a run; how deep parts that nothing can push, shapes thinner than elements or links, and
-    pairs whose contacts give way, are in others (`thin_kernels`); what there is to say before the first step.
+    pairs whose contacts give way, are in others (`thin_kernels`); what is caught at an edge; what there is to say before the
+    first step.
 `advance`, `adaptive`
     `take_step`: steps that fail are taken again in halves; steps whose length follows the motion.
 """

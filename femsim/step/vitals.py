@@ -17,6 +17,7 @@ from femsim.step import vitals_kernels as kernels
 from femsim.step.contacts import ContactForces, Contacts
 from femsim.step.led_pairs import LedPairs, led_or_on_led, led_rules
 from femsim.step.placed import Placed
+from femsim.step.snags import Snag, Snags
 from femsim.step.state import State
 from femsim.step.system import System
 from femsim.step.thin_rods import ThinOnRods, thin_on_rods
@@ -73,6 +74,8 @@ class Vitals:
         Body of the rigid part or rod among them that turned most, and by how much.
     pushed : float, J
         Energy that contact put in by undoing penetrations.
+    snags : tuple of Snag
+        What rigid parts press on the nodes of soft bodies, and what of it pushes these along their surface.
     """
 
     deepest: Depth = _NO_DEPTH
@@ -83,6 +86,7 @@ class Vitals:
     way: tuple[int, float] = (-1, 0.0)
     turn: tuple[int, float] = (-1, 0.0)
     pushed: float = 0.0
+    snags: tuple[Snag, ...] = ()
 
     @property
     def worst(self) -> Depth:
@@ -197,6 +201,7 @@ class VitalSigns:
         self.thin = list(thin_shapes(contacts.parts, at_points, self.sizes.part))
         self.narrow = list(narrow_shapes(contacts.parts, at_points, self.sizes.part))
         self._thin = ThinShapes(system, contacts.parts, self.thin)
+        self._snags = Snags(system, contacts.parts, at_points)
         self.thin_on_rods = list(thin_on_rods(system, contacts.parts, at_points, contacts.rules))
         self._thin_on_rods = ThinOnRods(system, contacts.parts, self.thin_on_rods, state, placed)
         self.at_start: dict[tuple[int, int], float] = {}
@@ -256,7 +261,8 @@ class VitalSigns:
         on_rods = self._thin_on_rods.depths(new, placed)
         depths += [Depth((thin.part, thin.rod), depth, depth / thin.radius) for thin, depth in on_rods]
         between = max(depths, key=lambda found: found.share, default=_NO_DEPTH)
-        return Vitals(self._deepest(*overlaps), led, between, self._creep(problem, lam, forces), inverted, way, turn, pushed)
+        creep, snags = self._creep(problem, lam, forces), tuple(self._snags.find(contacts, new))
+        return Vitals(self._deepest(*overlaps), led, between, creep, inverted, way, turn, pushed, snags)
 
     def _deepest(self, parts: np.ndarray, gaps: np.ndarray) -> Depth:
         """Pair that is deepest relative to its size, and beyond where it started."""

@@ -1,4 +1,4 @@
-"""Kernels of the vitals of a step: which of many pairs is deepest, which contact creeps fastest, what undoes penetrations."""
+"""Kernels of the vitals of a step: which of many pairs is deepest, which contact creeps fastest, what pushes along a surface."""
 
 from __future__ import annotations
 
@@ -49,3 +49,42 @@ def fastest_creep(lam: np.ndarray, u: np.ndarray, friction: np.ndarray, sticks: 
             if speed > most:
                 worst, most = m, speed
     return worst, most
+
+
+@njit(cache=True, _nrt=False)
+def against(
+    point: np.ndarray,
+    normal: np.ndarray,
+    x: np.ndarray,
+    triangles: np.ndarray,
+    first: np.ndarray,
+    around: np.ndarray,
+    most: np.ndarray,
+) -> None:
+    """Fill how much contacts push nodes into their surface: the largest cosine between a normal and an inward triangle.
+
+    Parameters
+    ----------
+    point : ndarray, (nc,)
+        Node of each contact.
+    normal : ndarray, (nc, 3)
+        From what presses on it to the node.
+    x : ndarray, (n, 3), m
+        Where the nodes are.
+    triangles : ndarray, (t, 3)
+        Surface by these, outward.
+    first, around : ndarray, (n + 1,) and (3 t,)
+        Where the triangles of a node begin in ``around``, and the triangles by node.
+    most : ndarray, (nc,)
+        Filled; 0 where nothing pushes inwards.
+    """
+    for m in range(point.shape[0]):
+        most[m] = 0.0
+        for place in range(first[point[m]], first[point[m] + 1]):
+            a, b, c = triangles[around[place], 0], triangles[around[place], 1], triangles[around[place], 2]
+            x1, y1, z1 = x[b, 0] - x[a, 0], x[b, 1] - x[a, 1], x[b, 2] - x[a, 2]
+            x2, y2, z2 = x[c, 0] - x[a, 0], x[c, 1] - x[a, 1], x[c, 2] - x[a, 2]
+            n0, n1, n2 = y1 * z2 - z1 * y2, z1 * x2 - x1 * z2, x1 * y2 - y1 * x2
+            length = math.sqrt(n0 * n0 + n1 * n1 + n2 * n2)
+            if length > 0.0:
+                most[m] = max(most[m], -(normal[m, 0] * n0 + normal[m, 1] * n1 + normal[m, 2] * n2) / length)

@@ -1,0 +1,51 @@
+"""A rigid box that slides on a soft pad: its edge between the nodes, what the next ones push, and that the verdict says so."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import femsim as fs
+from femsim.step import vitals_kernels
+
+LOAD, FRICTION = 5.0, 0.4
+
+
+def slid(way: float, *, by_faces: bool | None = None) -> fs.Run:
+    """Press a box of 20 mm with 5 N on a pad of 4 mm elements, and move it aside."""
+    scene = fs.Scene("slide", dt=0.01, duration=0.15, theta=1.0, gravity=(0, 0, 0))
+    rubber, mesh = fs.Elastic(1e6, 0.4, 1000.0), fs.box_tets((0.04, 0.04, 0.008), (10, 10, 1))
+    scene.add_soft("pad", mesh, rubber, position=(0, 0, -0.004), fixed=lambda x: x[:, 2] < -0.0079)
+    box = fs.Box((0.009, 0.009, 0.006))
+    scene.add_rigid("box", box, mass=0.05, position=(0, 0, 0.006), load=lambda t: ((0, 0, -LOAD), (0, 0, 0)))
+    motion = fs.Motion([0.03, 0.15], [(0, 0, 0), (way, 0, 0)])
+    scene.drive("box", motion, stiffness=(1e6, 1e6, 0, 1e3, 1e3, 1e3))
+    scene.set_friction("box", "pad", FRICTION)
+    scene.contact_by_faces("box", on=bool(by_faces))
+    scene.sensor("box", "box")
+    return fs.simulate(scene)
+
+
+def test_an_edge_that_catches_nodes_is_no_friction() -> None:
+    """Sliding takes mu N = 2 N. At the nodes a side of the box ploughs those ahead of it; by faces its edge presses them down."""
+    caught = slid(0.004)
+    (reason,) = caught.info["health"]["reasons"]
+    assert -caught.sensors["box"].force[-1, 0] > 1.5 * FRICTION * LOAD  # the wrong number of which it speaks
+    assert caught.verdict == "doubtful" and reason["kind"] == "snagged" and reason["bodies"] == ["box", "pad"]
+    assert reason["value"] > 0.2 and "contact_by_faces('box')" in reason["advice"]
+    assert slid(0.0).verdict == "good"
+    right = slid(0.004, by_faces=True)
+    assert right.verdict == "good" and -right.sensors["box"].force[-1, 0] == pytest.approx(FRICTION * LOAD, rel=0.05)
+
+
+def test_how_much_a_contact_pushes_into_the_surface() -> None:
+    """The corner of a cube lies on three faces, so all three normals push inwards; on a flat surface one along it does not."""
+    half = np.sqrt(0.5)
+    x = np.array([[0, 0, 0], [-1, 0, 0], [0, -1, 0], [0, 0, -1.0]])
+    corner = np.array([[0, 1, 2], [0, 2, 3], [0, 3, 1]])  # faces +z, +x, +y
+    normal = -np.array([[0, 0, 1], [1, 0, 0], [half, half, 0], [-1, 0, 0.0]])
+    most = np.empty(4)
+    for triangles, expected in ((corner, [1, 1, half, 0]), (corner[:1], [1, 0, 0, 0])):
+        first = np.array([0, len(triangles), len(triangles), len(triangles), len(triangles)])
+        vitals_kernels.against(np.zeros(4, dtype=np.int64), normal, x, triangles, first, np.arange(len(triangles)), most)
+        np.testing.assert_allclose(most, expected, atol=1e-15)
