@@ -120,3 +120,10 @@ def test_the_links_of_a_body_go_with_its_name_and_each_has_its_own() -> None:
     assert {coefficient(scene, part, "floor") for part in hand.parts} == {0.3}
     scene.set_friction(hand.parts[-1], "floor", 0.8)
     assert [coefficient(scene, part, "floor") for part in hand.parts] == [0.3] * (len(hand.parts) - 1) + [0.8]
+
+
+def test_what_has_no_name_is_not_offered() -> None:
+    """Both materials have no name: what may be named are the bodies, the floor and its surface."""
+    scene, *_ = two_cubes()
+    with pytest.raises(fs.InputError, match=r"'smoth' is unknown; did you mean 'smooth'\? There are floor, rough, smooth\.$"):
+        scene.set_friction("smoth", "floor", 0.5)

@@ -137,7 +137,7 @@ def side_of(parts: Sequence[Part], what: Handle | str, about: str = "friction") 
         if region is not None:
             return Side(what, (region.part,), link=True, region=True)
         if what not in surfaces:
-            known = sorted({*(skin.name for skin in skins), *surfaces})
+            known = sorted({*(skin.name for skin in skins), *surfaces} - {""})  # materials without a name have none
             raise InputError(f"{about}: body or surface {what!r} is unknown{did_you_mean(what, known)}")
         return Side(what)
     index = names.index(what)
