@@ -14,7 +14,7 @@ LOAD, FRICTION = 5.0, 0.4
 def slid(way: float, *, by_faces: bool | None = None) -> fs.Run:
     """Press a box of 20 mm with 5 N on a pad of 4 mm elements, and move it aside."""
     scene = fs.Scene("slide", dt=0.01, duration=0.15, theta=1.0, gravity=(0, 0, 0))
-    rubber, mesh = fs.Elastic(1e6, 0.4, 1000.0), fs.box_tets((0.04, 0.04, 0.008), (10, 10, 1))
+    rubber, mesh = fs.Elastic(1e6, 0.4, 1000.0), fs.box_tets((0.032, 0.032, 0.008), (8, 8, 1))
     scene.add_soft("pad", mesh, rubber, position=(0, 0, -0.004), fixed=lambda x: x[:, 2] < -0.0079)
     box = fs.Box((0.009, 0.009, 0.006))
     scene.add_rigid("box", box, mass=0.05, position=(0, 0, 0.006), load=lambda t: ((0, 0, -LOAD), (0, 0, 0)))
@@ -30,7 +30,7 @@ def test_an_edge_that_catches_nodes_is_no_friction() -> None:
     """Sliding takes mu N = 2 N. At the nodes a side of the box ploughs those ahead of it; by faces its edge presses them down."""
     caught = slid(0.004)
     (reason,) = caught.info["health"]["reasons"]
-    assert -caught.sensors["box"].force[-1, 0] > 1.5 * FRICTION * LOAD  # the wrong number of which it speaks
+    assert -caught.sensors["box"].force[-1, 0] > 5.0 * FRICTION * LOAD  # the wrong number of which it speaks
     assert caught.verdict == "doubtful" and reason["kind"] == "snagged" and reason["bodies"] == ["box", "pad"]
     assert reason["value"] > 0.2 and "contact_by_faces('box')" in reason["advice"]
     assert slid(0.0).verdict == "good"
