@@ -38,14 +38,18 @@ def test_an_edge_that_catches_nodes_is_no_friction() -> None:
     assert right.verdict == "good" and -right.sensors["box"].force[-1, 0] == pytest.approx(FRICTION * LOAD, rel=0.05)
 
 
-def test_how_much_a_contact_pushes_into_the_surface() -> None:
+@pytest.mark.parametrize("flat", [False, True])
+def test_what_pushes_along_the_surface(flat: bool) -> None:
     """The corner of a cube lies on three faces, so all three normals push inwards; on a flat surface one along it does not."""
     half = np.sqrt(0.5)
     x = np.array([[0, 0, 0], [-1, 0, 0], [0, -1, 0], [0, 0, -1.0]])
     corner = np.array([[0, 1, 2], [0, 2, 3], [0, 3, 1]])  # faces +z, +x, +y
-    normal = -np.array([[0, 0, 1], [1, 0, 0], [half, half, 0], [-1, 0, 0.0]])
-    most = np.empty(4)
-    for triangles, expected in ((corner, [1, 1, half, 0]), (corner[:1], [1, 0, 0, 0])):
-        first = np.array([0, len(triangles), len(triangles), len(triangles), len(triangles)])
-        vitals_kernels.against(np.zeros(4, dtype=np.int64), normal, x, triangles, first, np.arange(len(triangles)), most)
-        np.testing.assert_allclose(most, expected, atol=1e-15)
+    triangles = corner[:1] if flat else corner
+    normal = -np.array([[0, 0, 1], [1, 0, 0], [half, half, 0], [-1, 0, 0.0], [0, 0, 1], [1, 0, 0]])
+    part = np.array([[1, 0], [1, 0], [1, 2], [1, 2], [0, 1], [1, 0]])  # one of another body, and one that bears nothing
+    lam = np.column_stack([[1.0, 2.0, 4.0, 8.0, 16.0, 0.0], np.ones(6), np.ones(6)])
+    first = np.array([0, *[len(triangles)] * 4])
+    sums = np.full((3, 2), np.nan)
+    point = np.zeros((6, 2, 3), dtype=np.int64)
+    vitals_kernels.press(1, part, lam, point, normal, x, triangles, first, np.arange(len(triangles)), 0.5, sums)
+    np.testing.assert_array_equal(sums, [[3, 2], [0, 0], [12, 12]] if flat else [[3, 0], [0, 0], [12, 8]])

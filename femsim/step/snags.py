@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
+from contact.compiled import Fixed
 from femsim.model.parts import Part
 from femsim.step import vitals_kernels as kernels
 from femsim.step.contacts import StepContacts
@@ -35,7 +36,7 @@ class Snag(NamedTuple):
 
 
 class _Surface(NamedTuple):
-    """Surface of a soft body by the points of its part, as :func:`femsim.step.vitals_kernels.against` takes it."""
+    """Surface of a soft body by its nodes and the points of its part, as :func:`femsim.step.vitals_kernels.press` takes it."""
 
     triangles: np.ndarray
     first: np.ndarray
@@ -56,34 +57,27 @@ class Snags:
     """
 
     def __init__(self, system: System, parts: Sequence[Part], pairs: np.ndarray) -> None:
-        self._system, self._parts = system, parts
+        self._system, self._sums = system, np.zeros((len(parts), 2))
         shaped = np.array([bool(part.shapes) for part in parts])
-        #: parts that press on the nodes of each soft one, (np,) bool, and its surface
-        self._soft = {
-            k: (pairs[k] & shaped, _surface_of(part))
+        #: of each soft part that others press on by its nodes, those and its surface
+        self._soft = [
+            (k, part.body, np.flatnonzero(pairs[k] & shaped).tolist(), _surface_of(part), Fixed(kernels.press))
             for k, part in enumerate(parts)
             if len(part.triangles) and (pairs[k] & shaped).any()
-        }
+        ]
 
-    def find(self, contacts: StepContacts, state: State) -> Iterator[Snag]:
+    def find(self, contacts: StepContacts, state: State) -> tuple[Snag, ...]:
         """Those of a step that ended in a state."""
-        for k, (shaped, surface) in self._soft.items():
-            other = contacts.part[:, 1]
-            mine = np.flatnonzero((contacts.part[:, 0] == k) & shaped[other] & (contacts.lam[:, 0] > 0.0))
-            if not len(mine):
-                continue
-            body, q = self._system.bodies[self._parts[k].body], state.q[self._system.q_slices[self._parts[k].body]]
-            x, inwards = body.contact_points(q, self._parts[k].nodes), np.empty(len(mine))
-            kernels.against(contacts.point[mine, 0, 0], contacts.normal[mine], x, *surface, inwards)
-            force, by = contacts.lam[mine, 0], other[mine]
-            pressed = np.bincount(by, force, len(shaped))
-            along = np.bincount(by, force * (inwards < _ALONG), len(shaped))
-            yield from (Snag(j, k, float(pressed[j]), float(along[j])) for j in np.unique(by).tolist())
+        found: list[Snag] = []
+        for k, body, others, surface, press in self._soft:
+            x = state.q[self._system.q_slices[body]].reshape(-1, 3)
+            press(k, contacts.part, contacts.lam, contacts.point, contacts.normal, x, *surface, _ALONG, self._sums)
+            found += [Snag(j, k, *self._sums[j].tolist()) for j in others if self._sums[j, 0] > 0.0]
+        return tuple(found)
 
 
 def _surface_of(part: Part) -> _Surface:
     order = np.argsort(part.nodes, kind="stable")
-    triangles = order[np.searchsorted(part.nodes, part.triangles, sorter=order)]
-    corners = triangles.ravel()
+    corners = order[np.searchsorted(part.nodes, part.triangles, sorter=order)].ravel()
     first = np.concatenate([[0], np.cumsum(np.bincount(corners, minlength=len(part.nodes)))])
-    return _Surface(np.ascontiguousarray(triangles), first, np.argsort(corners, kind="stable") // 3)
+    return _Surface(np.ascontiguousarray(part.triangles), first, np.argsort(corners, kind="stable") // 3)

@@ -261,7 +261,7 @@ class VitalSigns:
         on_rods = self._thin_on_rods.depths(new, placed)
         depths += [Depth((thin.part, thin.rod), depth, depth / thin.radius) for thin, depth in on_rods]
         between = max(depths, key=lambda found: found.share, default=_NO_DEPTH)
-        creep, snags = self._creep(problem, lam, forces), tuple(self._snags.find(contacts, new))
+        creep, snags = self._creep(problem, lam, forces), self._snags.find(contacts, new)
         return Vitals(self._deepest(*overlaps), led, between, creep, inverted, way, turn, pushed, snags)
 
     def _deepest(self, parts: np.ndarray, gaps: np.ndarray) -> Depth:

@@ -51,40 +51,67 @@ def fastest_creep(lam: np.ndarray, u: np.ndarray, friction: np.ndarray, sticks: 
     return worst, most
 
 
+@njit(cache=True, inner=True)
+def inwards(
+    point: int, normal: np.ndarray, x: np.ndarray, triangles: np.ndarray, first: np.ndarray, around: np.ndarray, enough: float
+) -> float:
+    """How much a contact pushes a node into its surface: the largest cosine between its normal and an inward triangle.
+
+    The first that is ``enough`` is as good as the largest; 0 where nothing pushes inwards. Others as in :func:`press`.
+    """
+    most = 0.0
+    for place in range(first[point], first[point + 1]):
+        a, b, c = triangles[around[place], 0], triangles[around[place], 1], triangles[around[place], 2]
+        x1, y1, z1 = x[b, 0] - x[a, 0], x[b, 1] - x[a, 1], x[b, 2] - x[a, 2]
+        x2, y2, z2 = x[c, 0] - x[a, 0], x[c, 1] - x[a, 1], x[c, 2] - x[a, 2]
+        n0, n1, n2 = y1 * z2 - z1 * y2, z1 * x2 - x1 * z2, x1 * y2 - y1 * x2
+        length = math.sqrt(n0 * n0 + n1 * n1 + n2 * n2)
+        if length > 0.0:
+            most = max(most, -(normal[0] * n0 + normal[1] * n1 + normal[2] * n2) / length)
+        if most >= enough:
+            break
+    return most
+
+
 @njit(cache=True, _nrt=False)
-def against(
+def press(
+    soft: int,
+    part: np.ndarray,
+    lam: np.ndarray,
     point: np.ndarray,
     normal: np.ndarray,
     x: np.ndarray,
     triangles: np.ndarray,
     first: np.ndarray,
     around: np.ndarray,
-    most: np.ndarray,
+    enough: float,
+    sums: np.ndarray,
 ) -> None:
-    """Fill how much contacts push nodes into their surface: the largest cosine between a normal and an inward triangle.
+    """Sum up by part what presses on the nodes of a soft one, and what of it pushes them along the surface.
 
     Parameters
     ----------
-    point : ndarray, (nc,)
-        Node of each contact.
-    normal : ndarray, (nc, 3)
-        From what presses on it to the node.
+    soft : int
+        Number of the soft part.
+    part, lam : ndarray, (nc, 2) and (nc, 3), N
+        Parts of each contact, and its force, normal first.
+    point, normal : ndarray, (nc, 2, 3) and (nc, 3)
+        Points of its sides, of which the first is meant, and direction from what presses to the node.
     x : ndarray, (n, 3), m
-        Where the nodes are.
+        Where the nodes of the body are.
     triangles : ndarray, (t, 3)
         Surface by these, outward.
-    first, around : ndarray, (n + 1,) and (3 t,)
-        Where the triangles of a node begin in ``around``, and the triangles by node.
-    most : ndarray, (nc,)
-        Filled; 0 where nothing pushes inwards.
+    first, around : ndarray, (p + 1,) and (3 t,)
+        Where the triangles of a point begin in ``around``, and the triangles by point.
+    enough : float
+        Cosine to an inward triangle from which on a force pushes into the surface.
+    sums : ndarray, (np, 2), N
+        Filled, for each part that presses.
     """
-    for m in range(point.shape[0]):
-        most[m] = 0.0
-        for place in range(first[point[m]], first[point[m] + 1]):
-            a, b, c = triangles[around[place], 0], triangles[around[place], 1], triangles[around[place], 2]
-            x1, y1, z1 = x[b, 0] - x[a, 0], x[b, 1] - x[a, 1], x[b, 2] - x[a, 2]
-            x2, y2, z2 = x[c, 0] - x[a, 0], x[c, 1] - x[a, 1], x[c, 2] - x[a, 2]
-            n0, n1, n2 = y1 * z2 - z1 * y2, z1 * x2 - x1 * z2, x1 * y2 - y1 * x2
-            length = math.sqrt(n0 * n0 + n1 * n1 + n2 * n2)
-            if length > 0.0:
-                most[m] = max(most[m], -(normal[m, 0] * n0 + normal[m, 1] * n1 + normal[m, 2] * n2) / length)
+    sums[:] = 0.0
+    for m in range(part.shape[0]):
+        if part[m, 0] != soft or not lam[m, 0] > 0.0:
+            continue
+        sums[part[m, 1], 0] += lam[m, 0]
+        if inwards(point[m, 0, 0], normal[m], x, triangles, first, around, enough) < enough:
+            sums[part[m, 1], 1] += lam[m, 0]
