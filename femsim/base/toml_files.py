@@ -99,20 +99,31 @@ def error_sentences(model: type[BaseModel], entries: Iterable[Any], source: obje
         depth = _kinds_from(model, entry["loc"])
         groups.setdefault(number if depth is None else entry["loc"][:depth], []).append(entry)
     sentences = (
-        _sentence(model, group[0]) if isinstance(key, int) else _sentence_of_kinds(key, group) for key, group in groups.items()
+        _sentence(model, group[0]) if isinstance(key, int) else _sentence_of_kinds(model, key, group)
+        for key, group in groups.items()
     )
     return list(dict.fromkeys(f"{source}: {sentence}" for sentence in sentences))
 
 
-def _sentence_of_kinds(place: Sequence[str | int], group: Sequence[Any]) -> str:
-    """Say what a value is that is of none of the kinds that it may be of; an entry of a list stands for the list."""
+def _sentence_of_kinds(model: type[BaseModel], place: Sequence[str | int], group: Sequence[Any]) -> str:
+    """Say what a value is that is of none of the kinds that it may be of.
+
+    An entry of a list stands for the list where it may be what the list may be, else for itself.
+    """
     whole = [entry for entry in group if len(entry["loc"]) == len(place) + 1]
-    kinds = [_said(entry).removeprefix("must be ").partition(", unable")[0] for entry in whole]
+    kinds = [_kind_said(entry) for entry in whole]
+    for entry in group:
+        if entry not in whole and len(entry["loc"]) == len(place) + 2 and _kind_said(entry) not in kinds:
+            return _sentence(model, {**entry, "loc": (*place, entry["loc"][-1])})
     *most, last = dict.fromkeys(kinds if len(whole) == len(group) else [*kinds, "a list of such"])
     given = (whole or group)[0]["input"]
     hint = number_alone(given) if isinstance(given, str) else ""
     allowed = f"{', '.join(most)}{' or ' if most else ''}{last}"
     return f"{_where(place)} is {repr(given)[:300]}, but must be {allowed}{f': write it {hint}' if hint else ''}."
+
+
+def _kind_said(entry: Any) -> str:
+    return _said(entry).removeprefix("must be ").partition(", unable")[0]
 
 
 def _where(place: Sequence[str | int]) -> str:

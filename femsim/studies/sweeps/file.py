@@ -250,11 +250,9 @@ def _sentences(entries: Iterable[Any], path: Path) -> list[str]:
     parameters = [entry for entry in entries if len(entry["loc"]) > 2 and entry["loc"][0] == "parameters"]
     of_tables = [e for e in parameters if Axis.__name__ in str(e["loc"][2]) and e["type"] != "model_type"]
     given_as_table = {entry["loc"][1] for entry in of_tables}
-    out = []
-    for entry in entries:
-        if entry not in parameters:
-            out += error_sentences(SweepFile, [entry], path)
-        elif entry in of_tables:
+    out = error_sentences(SweepFile, [entry for entry in entries if entry not in parameters], path)
+    for entry in parameters:
+        if entry in of_tables:
             place = tuple(part for part in entry["loc"] if Axis.__name__ not in str(part))
             out += error_sentences(SweepFile, [{**entry, "loc": place}], path)
         elif entry["loc"][1] not in given_as_table:
