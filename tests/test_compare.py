@@ -451,6 +451,24 @@ def test_a_tare_takes_the_same_window_from_both_sides(run: Path, tmp_path: Path)
     assert one.vectors["force"][0] > 1.0
 
 
+def test_the_error_of_a_tare_is_that_of_its_mean(run: Path, tmp_path: Path) -> None:
+    """While the box moves: noise of 0.1 N in Fx, the world's z, makes 0.1 / 10 of 100 samples, thrice that of memory 0.8."""
+    time, values = seen_by(run, 0.0, 2.0, 100.0)
+    noise, hanging = (np.random.default_rng(0).normal(0.0, 0.1, len(time)) for _ in range(2))
+    for k in range(1, len(time)):
+        hanging[k] = 0.8 * hanging[k - 1] + 0.6 * hanging[k]
+    turn = np.array([[0, 0, -1], [0, 1, 0], [1, 0, 0]])
+    card = {"time": {"offset": 0.0}, "frame": {"rotation": turn.tolist(), "sign": -1}, "tare": {"start": 0.405, "end": 1.405}}
+    for added, expected in ((noise, 0.01), (noise + 3.0 * time, 0.01), (hanging, 0.03)):
+        shown = -values @ np.kron(np.eye(2), turn)
+        shown[:, 0] += added
+        error = fs.compare(run, write_csv(tmp_path / "log.csv", time, shown), card).trials[0].tare_error
+        spread = np.sqrt(np.diag(error.T @ error))
+        assert spread[2] == pytest.approx(expected, rel=0.3)
+        assert np.delete(spread, 2).max() < 1e-3 * spread[2]
+    assert fs.compare(run, tmp_path / "log.csv", card | {"tare": None}).trials[0].tare_error.shape == (0, 6)
+
+
 def test_a_tare_before_the_run_takes_its_first_row(run: Path, tmp_path: Path) -> None:
     time, values = seen_by(run, 0.0, 2.0, 1000.0)
     rest = np.repeat(values[:1], 500, axis=0)

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from femsim.studies.calibration.estimate import BLIND, autocorrelation
+from femsim.studies.calibration.estimate import BLIND, shifts_of
+from femsim.studies.comparison.agreement import autocorrelation
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,16 +43,17 @@ def bootstrap_blocks(
     *,
     draws: int,
     seed: int,
+    constants: Sequence[np.ndarray] = (),
 ) -> Bootstrap:
     """Draw blocks of consecutive residuals, and fit each draw with the linearised model.
 
     Blocks keep all channels and trials of a reading at a time together. They may start anywhere and wrap around at the end
     (the circular blocks of Politis and Romano, 1992). Residuals are centred channel by channel and widened by the degrees
-    of freedom; means of priors are drawn from their distributions.
+    of freedom; means of priors, and what is constant in the residuals, are drawn from their distributions.
 
     Parameters
     ----------
-    residuals, jacobians, prior, confidence
+    residuals, jacobians, prior, confidence, constants
         As for :func:`~femsim.studies.calibration.estimate.estimate`.
     draws, seed : int
         Number of draws, and seed.
@@ -73,6 +75,8 @@ def bootstrap_blocks(
             starts = rng.integers(0, m, count)
             rows = ((starts[:, None] + np.arange(length)) % m).ravel()[:m]
             gradient[draw] += centred[rows].ravel() @ flat
+    for shift in shifts_of(jacobians, constants):
+        gradient += rng.standard_normal((draws, shift.shape[1])) @ shift.T
     normal = sum((np.einsum("mcp,mcq->pq", j, j) for j in jacobians), np.diag(prior))
     return _percentiles(gradient, np.tile(normal, (draws, 1, 1)), confidence, lengths, blocks)
 

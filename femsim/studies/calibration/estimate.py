@@ -5,6 +5,9 @@ white noise, as those of a model that is not exact, the usual covariance s^2 (J^
 counts: the usual one for as many samples as are independent, by the autocorrelation of the residuals; and that of Driscoll and
 Kraay (Review of Economics and Statistics 80, 1998), (J^T J)^-1 S (J^T J)^-1, where S sums the products of scores of all channels
 at times less than L apart with the weights of Newey and West.
+
+A tare leaves the error of its mean in all samples alike. The best fit takes part of it up, so that residuals do not show it: its
+share, (J^T J)^-1 g^T C g (J^T J)^-1 with the sums g of J over time and the covariance C of the means, comes on top.
 """
 
 from __future__ import annotations
@@ -13,6 +16,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+
+from femsim.studies.comparison.agreement import autocorrelation
 
 #: Residuals do not depend on a parameter whose derivatives are this part of the largest of all.
 BLIND = 1e-9
@@ -57,7 +62,13 @@ class Estimate:
 
 
 def estimate(
-    residuals: Sequence[np.ndarray], jacobians: Sequence[np.ndarray], prior: np.ndarray, confidence: float, *, known_noise: bool
+    residuals: Sequence[np.ndarray],
+    jacobians: Sequence[np.ndarray],
+    prior: np.ndarray,
+    confidence: float,
+    *,
+    known_noise: bool,
+    constants: Sequence[np.ndarray] = (),
 ) -> Estimate:
     """Find intervals at a best fit.
 
@@ -73,6 +84,9 @@ def estimate(
         Level of the intervals.
     known_noise : bool
         Whether the standard deviations are given; then smaller residuals do not make intervals smaller.
+    constants : sequence of ndarray, (k, c)
+        Of each reading, rows of which the sum of outer products is the covariance of what is constant in its residuals, in
+        standard deviations; none by default.
     """
     from scipy.special import stdtrit  # as scipy.stats.t.ppf, which takes a second to import
 
@@ -98,7 +112,8 @@ def estimate(
             meat += (1.0 - lag / window) * (product + product.T)
     robust = covariance @ (meat / max(factor, 1e-300) ** 2 + np.diag(prior)) @ covariance
     fewer = np.linalg.inv(information / memory + (1.0 - 1.0 / memory) * fixed)  # the prior is not of the samples
-    deviation = np.sqrt(np.maximum(np.diag(fewer), np.diag(robust)))
+    shifts = [covariance @ shift / max(factor, 1e-300) for shift in shifts_of(jacobians, constants)]
+    deviation = np.sqrt(np.maximum(np.diag(fewer), np.diag(robust)) + sum((shift**2).sum(axis=1) for shift in shifts))
     usual = np.sqrt(np.diag(covariance))
     correlation = covariance / np.outer(usual, usual)
     effective = n / memory
@@ -112,24 +127,15 @@ def estimate(
     )  # fmt: skip
 
 
-def autocorrelation(residual: np.ndarray) -> np.ndarray:
-    """Find the autocorrelation of all channels together, at lags 1, 2 ... before the first at which it is no larger than chance.
+def shifts_of(jacobians: Sequence[np.ndarray], constants: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """Find what constant errors of one standard deviation add to J^T r, (p, k) a reading.
 
     Parameters
     ----------
-    residual : ndarray, (m, c)
-        Residuals of a reading; lags end at a quarter of m.
+    jacobians, constants
+        As for :func:`estimate`.
     """
-    m = len(residual)
-    centred = residual - residual.mean(axis=0)
-    power = float((centred**2).sum())
-    out: list[float] = []
-    while power > 0 and len(out) + 1 < m // 4:
-        rho = float((centred[len(out) + 1 :] * centred[: -len(out) - 1]).sum()) / power
-        if rho < 2.0 / np.sqrt(residual.size):
-            break
-        out.append(rho)
-    return np.array(out)
+    return [np.einsum("mcp,kc->pk", j, rows) for j, rows in zip(jacobians, constants, strict=bool(constants))]
 
 
 def _memory(residual: np.ndarray) -> tuple[int, float]:
@@ -145,7 +151,7 @@ def least_squares(
     *,
     evaluations: int,
     tolerance: float,
-) -> tuple[np.ndarray, bool]:
+) -> tuple[np.ndarray, bool, float]:
     """Minimise the sum of squares in the unit cube (scipy's trust-region reflective method, scaled by the Jacobian).
 
     Parameters
@@ -161,14 +167,16 @@ def least_squares(
 
     Returns
     -------
-    (ndarray, bool)
-        The best point, and whether the tolerance was reached.
+    (ndarray, bool, float)
+        The best point, whether the tolerance was reached, and the part of the cost that a step of the linear model would gain,
+        however long between the bounds: not small where steps had to be short.
     """
-    from scipy.optimize import least_squares as minimise
+    from scipy.optimize import least_squares as minimise, lsq_linear
 
     inside = np.clip(start, 2 * AT_BOUND, 1 - 2 * AT_BOUND)
     done = minimise(
         residual, inside, jac=jacobian, bounds=(0.0, 1.0), x_scale="jac", method="trf", ftol=tolerance, xtol=tolerance,
         gtol=None, max_nfev=evaluations,
     )  # fmt: skip
-    return done.x, done.status > 0
+    ahead = lsq_linear(done.jac, -done.fun, bounds=(-done.x, 1.0 - done.x))
+    return done.x, done.status > 0, 1.0 - float(ahead.cost) / max(float(done.cost), 1e-300)

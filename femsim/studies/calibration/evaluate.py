@@ -49,12 +49,15 @@ class Block:
         What each column measures: force, torque, position ...
     ranges : ndarray, (c,)
         Largest range of the measured channels of the column's group.
+    constant : ndarray, (k, c), unit of the channels
+        Rows of which the sum of outer products is the covariance of what the tares leave in all rows alike.
     """
 
     error: np.ndarray
     channels: tuple[str, ...]
     kinds: tuple[str, ...]
     ranges: np.ndarray
+    constant: np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
@@ -389,4 +392,5 @@ def block_of(comparison: Comparison, samples: Sequence[Samples]) -> Block:
         tuple([c.name for c in comparison.channels] * repeat),
         tuple([c.kind for c in comparison.channels] * repeat),
         np.array([spans[g] or 1.0 for g in groups] * repeat),
+        np.vstack([np.kron(own, trial.tare_error) for own, trial in zip(np.eye(repeat), comparison.trials, strict=True)]),
     )

@@ -15,6 +15,8 @@ from femsim.studies.calibration.search import search
 
 #: Residuals of a point whose run fails, in those of the start of the refinement.
 _LARGE = 1e3
+#: Tolerances that are left to gain where a refinement did not end by them.
+_MUCH = 10.0
 _LEAST_NOISE = 1e-4  # of the range of a group: what solvers and rounding leave
 
 
@@ -77,9 +79,12 @@ class Fit:
             return f"{stop} So there are no intervals."
         blocks = self.at("intervals", self.best).blocks
         residuals = [block.error / sigma for block, sigma in zip(blocks, self.sigma, strict=True)]
-        self.found = estimate(residuals, central, self.prior_weight**2, self.file.confidence, known_noise=known)
+        constants = [block.constant / sigma for block, sigma in zip(blocks, self.sigma, strict=True)]
+        self.found = estimate(
+            residuals, central, self.prior_weight**2, self.file.confidence, known_noise=known, constants=constants
+        )
         if "bootstrap" in self.file.intervals.methods:
-            self.bootstrap = self._bootstrap(residuals, central)
+            self.bootstrap = self._bootstrap(residuals, central, constants)
         if "profile" in self.file.intervals.methods:
             self.profiles = profile(
                 self.best, self.residual(self.at("intervals", self.best)), self._stacked(central), self.found, self._residuals,
@@ -122,24 +127,31 @@ class Fit:
         return min(there, key=self._cost).unit if there else None
 
     def _refine(self, phase: str) -> str:
-        options, base = self.file.refine, self.residual(self.at(phase, self._start()))
-        self.converged = False
+        options, base = self.file.refine, self.at(phase, self._start())
+        self.converged, failed = False, ""
 
         def residual(unit: np.ndarray) -> np.ndarray:
             evaluation = self.at(phase, unit)
-            return self.residual(evaluation) if evaluation.blocks else _LARGE * (np.abs(base) + 1.0)
+            nonlocal failed
+            failed = failed or ("" if evaluation.blocks else evaluation.message)
+            return self.residual(evaluation) if evaluation.blocks else _LARGE * (np.abs(self.residual(base)) + 1.0)
 
         def jacobian(unit: np.ndarray) -> np.ndarray:
             return self._stacked(self._jacobian(unit, phase, central=False))
 
         try:
-            _, self.converged = least_squares(
+            _, self.converged, left = least_squares(
                 residual, jacobian, self._start(), evaluations=options.evaluations, tolerance=options.tolerance
             )
         except _StoppedError as stop:
             self.best = self.lowest()
             return str(stop)
         self.best = self.lowest()
+        if failed and left > _MUCH * options.tolerance:  # steps are as short as the tolerance because runs fail
+            self.converged = False
+            return (
+                f"The refinement stopped beside runs that fail, though {100 * left:.2g} % are left to gain; the first: {failed}"
+            )
         return (
             "The refinement ended by its tolerance."
             if self.converged
@@ -180,10 +192,14 @@ class Fit:
     def _residuals(self, units: Sequence[np.ndarray]) -> list[np.ndarray | None]:
         return [self.residual(e) if e.blocks else None for e in self._evaluate("profile", units)]
 
-    def _bootstrap(self, residuals: Sequence[np.ndarray], jacobians: Sequence[np.ndarray]) -> Bootstrap:
+    def _bootstrap(
+        self, residuals: Sequence[np.ndarray], jacobians: Sequence[np.ndarray], constants: Sequence[np.ndarray]
+    ) -> Bootstrap:
         options, prior, level = self.file.intervals, self.prior_weight**2, self.file.confidence
         if options.resample == "blocks":
-            return bootstrap_blocks(residuals, jacobians, prior, level, draws=options.draws, seed=options.seed)
+            return bootstrap_blocks(
+                residuals, jacobians, prior, level, draws=options.draws, seed=options.seed, constants=constants
+            )
         trials = [(e.name, len(r.logs)) for e in self.evaluator.fitted for r in e.readings]
         return bootstrap_trials(residuals, jacobians, prior, level, draws=options.draws, seed=options.seed, trials=trials)
 

@@ -115,3 +115,23 @@ def mean_and_confidence(values: Sequence[float]) -> tuple[float, float]:
         return float(finite[0]), math.nan
     half = float(stdtrit(len(finite) - 1, 0.975)) * float(finite.std(ddof=1)) / math.sqrt(len(finite))
     return float(finite.mean()), half
+
+
+def autocorrelation(residual: np.ndarray) -> np.ndarray:
+    """Find the autocorrelation of all channels together, at lags 1, 2 ... before the first at which it is no larger than chance.
+
+    Parameters
+    ----------
+    residual : ndarray, (m, c)
+        Residuals of a reading; lags end at a quarter of m.
+    """
+    m = len(residual)
+    centred = residual - residual.mean(axis=0)
+    power = float((centred**2).sum())
+    out: list[float] = []
+    while power > 0 and len(out) + 1 < m // 4:
+        rho = float((centred[len(out) + 1 :] * centred[: -len(out) - 1]).sum()) / power
+        if rho < 2.0 / np.sqrt(residual.size):
+            break
+        out.append(rho)
+    return np.array(out)

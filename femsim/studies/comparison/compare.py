@@ -13,7 +13,7 @@ import numpy as np
 from femsim.base.errors import InputError, naming_parameters
 from femsim.base.units import UNITS
 from femsim.run.result import Run
-from femsim.studies.comparison.agreement import Agreement, agreement, vector_rmse
+from femsim.studies.comparison.agreement import Agreement, agreement, autocorrelation, vector_rmse
 from femsim.studies.comparison.alignment import clock_hint, find_lag, find_offset
 from femsim.studies.comparison.card import Card, read_card
 from femsim.studies.comparison.comparison import Comparison, Trial
@@ -27,6 +27,8 @@ from femsim.studies.comparison.words import constant_hint
 _UNCERTAIN = 0.05
 #: Part of the range of markers that the run may have moved when those of a log count as at rest.
 _MOVED = 0.05
+#: Samples of a tare window that tell how they scatter.
+_LEAST_SCATTER = 4
 #: Samples of a grid that a card may ask for.
 _MOST_SAMPLES = 5_000_000
 #: A constant part of the misfit is spoken of from this part of its square on, where it is so many times what is left, and from so
@@ -148,7 +150,7 @@ def _compare(run: RunSeries, logs: Sequence[Log]) -> Comparison:
         simulated = simulated - _tare_of_run(run, simulated, placed, warnings)
     grid = _grid(run, placed, rate, run_rate)
     on_grid = resample(run.time, simulated, grid)
-    trials = [_trial(p, grid, on_grid, rate, warnings) for p in placed]
+    trials = [_trial(p, grid, on_grid, rate, _tare_error(run, raw, p), warnings) for p in placed]
     measured = np.mean([t.values for t in trials], axis=0)
     good = np.isfinite(measured).all(axis=1)
     if good.sum() < LEAST_SAMPLES:
@@ -328,7 +330,9 @@ def _agreements(channels: Sequence[Channel], simulated: np.ndarray, measured: np
     return {c.name: agreement(simulated[:, k], measured[:, k], largest[c.group]) for k, c in enumerate(channels)}
 
 
-def _trial(placed: _Placed, grid: np.ndarray, simulated: np.ndarray, rate: float, warnings: list[str]) -> Trial:
+def _trial(
+    placed: _Placed, grid: np.ndarray, simulated: np.ndarray, rate: float, tare_error: np.ndarray, warnings: list[str]
+) -> Trial:
     """Compare one log with the run on the grid; its gaps stay out."""
     log, channels = placed.log, placed.log.channels
     covered, longest = gap_mask(log.time, log.values, grid - placed.offset)
@@ -349,7 +353,28 @@ def _trial(placed: _Placed, grid: np.ndarray, simulated: np.ndarray, rate: float
         lag = find_lag(simulated[:, [k]], own, np.ones(1), least=-reach, greatest=reach, near=0)
         known = lag is not None and abs(lag.samples) < reach and max(lag.explained, axes[c.name].correlation ** 2) >= _SHARED
         lags[c.name] = 0.0 - lag.samples / rate if lag is not None and known else math.nan
-    return Trial(log.source, placed.offset, placed.explained, values, axes, lags, placed.time, placed.values)
+    return Trial(log.source, placed.offset, placed.explained, values, axes, lags, placed.time, placed.values, tare_error)
+
+
+def _tare_error(run: RunSeries, raw: np.ndarray, placed: _Placed) -> np.ndarray:
+    """Find how uncertain a log's mean in its tare window is, (r, k): as :class:`Trial` has it.
+
+    By how the log scatters there about the run and a straight line, motion and creep being no noise, and for as many samples as
+    are independent by their autocorrelation. Fewer than four samples say nothing of it.
+    """
+    log, tare = placed.log, placed.log.card.tare
+    none = np.zeros((0, len(log.channels)))
+    if tare is None or (log.sensor is None and not log.channels[0].alone and log.card.marker_values != "displacement"):
+        return none
+    there = (log.time >= tare.start) & (log.time <= tare.end) & np.isfinite(log.values).all(axis=1)
+    time, n = log.time[there], int(there.sum())
+    if n < _LEAST_SCATTER:
+        return none
+    apart = log.values[there] - resample(run.time, raw, np.clip(placed.offset + time, run.time[0], run.time[-1]))
+    line = np.column_stack([np.ones(n), time - time.mean()])
+    scatter = apart - line @ np.linalg.lstsq(line, apart, rcond=None)[0]
+    memory = np.array([min(1.0 + 2.0 * float(autocorrelation(own[:, None]).sum()), float(n)) for own in scatter.T])
+    return np.asarray(np.linalg.qr(scatter, mode="r") * np.sqrt(memory / (n * (n - 2.0))))
 
 
 def _tare_of_run(run: RunSeries, simulated: np.ndarray, placed: Sequence[_Placed], warnings: list[str]) -> np.ndarray:

@@ -44,6 +44,8 @@ class Trial:
         Even times on the clock of the log, from 0.
     own_values : ndarray, (m, k), unit of the channels
         The log there, filtered, its gaps bridged.
+    tare_error : ndarray, (r, k), unit of the channels
+        Rows of which the sum of outer products is the covariance of the mean that was taken off as a tare; none without one.
     """
 
     source: str
@@ -54,6 +56,7 @@ class Trial:
     lags: dict[str, float]
     own_time: np.ndarray
     own_values: np.ndarray
+    tare_error: np.ndarray
 
     def __repr__(self) -> str:
         return f"<Trial {self.source}: {len(self.values)} samples, first at {self.offset:.4g} s of the run>"

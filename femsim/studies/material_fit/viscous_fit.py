@@ -14,7 +14,7 @@ import numpy as np
 
 from contact.compiled import njit
 from femsim.base.errors import InputError, did_you_mean, naming_parameters
-from femsim.studies.calibration.estimate import autocorrelation
+from femsim.studies.comparison.agreement import autocorrelation
 from femsim.studies.material_fit.fit import FIT_LAWS, FITS, LawFit, MaterialFit, describe_law, stable_range
 from femsim.studies.material_fit.tensile_test import TensileTest, read_tensile_test
 from materials import Law, Prony, creep, loss_factor
