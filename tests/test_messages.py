@@ -69,6 +69,7 @@ def arm_scene() -> fs.Scene:
         (lambda: fs.RodEnd("pinned"), fs.InputError, "did you mean 'hinged'"),  # type: ignore[arg-type]
         (lambda: scene().add_rod("r", np.eye(3), fs.circular_section(0.01), "pvc_cable", end=fs.RodEnd), fs.InputError,  # type: ignore[arg-type]
          "end of r is the class RodEnd; allowed are an fs.RodEnd"),
+        (lambda: cube().hold("cube", [0, 1], on="world"), fs.InputError, "given as fixed=... of scene.add_soft instead"),
         (lambda: cube().sensor("x", "cube", kind="force"), fs.InputError, "did you mean 'contact'"),
         (lambda: cube().sensor("x", "cube", kind="markr"), fs.InputError, "did you mean 'marker'"),
         (lambda: cube().sensor("x", "cube", kind="zzz"), fs.InputError, "'zzz'; allowed are"),
@@ -384,6 +385,8 @@ def wrong_things(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ("render run --stills -1", "stills is -1; it must be 0 (no pictures, only the film) or more."),
         ("render run --size 640", "--size is '640'; write WIDTHxHEIGHT in pixels, e.g. 1920x1080."),
         ("render run --field tension", "has a field 'tension'; present are: "),
+        ("render run --field cauchy_stress", "von_mises; femsim run --fields records others.\n"),
+        ("calibrate fit.toml --cases log.csv --out new", "log.csv is a file; choose another by --cases.\n"),
         ("plot run --sensors cub", "'cub' is not known; did you mean 'cube'? There are: cube."),
         ("plot run --out log.csv", "log.csv cannot be made (File exists); choose another folder."),
         (

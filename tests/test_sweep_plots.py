@@ -145,6 +145,9 @@ def test_nothing_to_draw_is_said(tmp_path: Path, columns: dict[str, Any], lacks:
 def test_no_sweep_is_said(tmp_path: Path) -> None:
     with pytest.raises(VizError, match="has no table of a sweep"):
         plot_sweep(tmp_path)
+    (tmp_path / "sweep.json").write_text('{"status": "running"}')
+    with pytest.raises(VizError, match=r"was killed before it wrote a table; go on by femsim sweep FILE --resume"):
+        plot_sweep(tmp_path)
 
 
 def test_the_command_draws_into_the_folder_that_is_asked_for(tmp_path: Path, call: Call) -> None:

@@ -242,7 +242,7 @@ class Survey:
             raise VizError(
                 f"no soft body or rod of the run has a field {field!r}; "
                 + (f"did you mean {near[0]!r}? Present" if near else "present")
-                + f" are: {', '.join(sorted(present)) or 'none'}."
+                + f" are: {', '.join(sorted(present)) or 'none'}; femsim run --fields records others."
             )
         if not boxes:
             raise VizError("the frames show no body besides the floor; there is nothing to draw.")

@@ -128,6 +128,10 @@ def read_sweep_table(folder: Path) -> tuple[dict[str, Any], DataFrame]:
         full = path.resolve()
         read = foreign.call(read_parquet, full.stat().st_size, libraries=["pandas", "pyarrow.parquet"], path=str(full))
     except (OSError, ValueError) as error:
+        if isinstance(error, FileNotFoundError) and (folder / "sweep.json").exists():
+            raise VizError(
+                f"the sweep in {folder} was killed before it wrote a table; go on by femsim sweep FILE --resume, then draw it."
+            ) from error
         raise VizError(f"{folder} has no table of a sweep ({error}); give the folder that femsim sweep wrote.") from error
     held = dict(read["texts"]) | {name[1:]: values for name, values in read.items() if name.startswith("=")}
     table = pandas.DataFrame({name: held[name] for name in read["names"]})

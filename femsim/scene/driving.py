@@ -239,6 +239,10 @@ def hold(
     if on is not None:
         label = name_of(on)
         bases = {b.name: k for k, b in enumerate(scene.bodies) if k in scene.motions}
+        if label == "world":
+            raise InputError(
+                f"hold {name}: nodes that stand still in the world are given as fixed=... of scene.add_soft instead."
+            )
         if label not in bases:
             raise InputError(
                 f"hold {name}: {label!r} is no rigid body or gripper that a motion drives; drive it first, by "

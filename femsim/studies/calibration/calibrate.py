@@ -66,6 +66,8 @@ def calibrate(
     check_folder(folder, "calibration", resume=resume)
     there = folder.exists()
     place = Path(cases).resolve() if cases is not None else folder / "cases"
+    if place.exists() and not place.is_dir():
+        raise InputError(f"the folder of cases {place} is a file; choose another by --cases.")
     with ExitStack() as stack:
         if there:
             stack.enter_context(hold_results(folder))
