@@ -241,6 +241,11 @@ def test_a_slip_in_a_scene_file_is_named_with_its_line(
     [
         ('[time]\noffset = "none"', ["time.offset is 'none', but must be a number or 'auto'."]),
         ('[time]\noffset = "10ms"', ["time.offset is '10ms', but must be a number or 'auto': write it without a unit"]),
+        (
+            '[axes]\nfx = "A"\nfy = "A"',
+            ["the file has the column 'A' under axes.fx and under axes.fy; a column is one component."],
+        ),
+        ('[markers]\na = ["x", "x", "z"]', ["the file has the column 'x' twice under markers.a; a column is one component."]),
         ("[frame]\nrotation = [1, 2]", ["frame.rotation is [1, 2]; allowed are a rotation vector"]),
         (
             'senor = "a"\n[time]\noffset = "x"',

@@ -195,6 +195,18 @@ class Card(_Section):
         return value
 
     @model_validator(mode="after")
+    def _no_column_twice(self) -> Card:
+        given = [(f"axes.{name}", column) for name, column in self.axes.items()]
+        given += [(f"markers.{name}", c) for name, value in self.markers.items() if not isinstance(value, str) for c in value]
+        first: dict[str, str] = {}
+        for place, column in given:
+            if column in first:
+                both = f"twice under {place}" if first[column] == place else f"under {first[column]} and under {place}"
+                raise ValueError(f"has the column {column!r} {both}; a column is one component")
+            first[column] = place
+        return self
+
+    @model_validator(mode="after")
     def _one_kind(self) -> Card:
         frame = self.frame
         of_wrench = self.axes or self.sensor or self.gravity or frame.sign != 1 or frame.point != (0, 0, 0)
