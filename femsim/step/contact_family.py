@@ -83,6 +83,8 @@ class FamilyRows:
         Part of the speed of approach with which each parts.
     softness : ndarray, (kept,), m/N, or None
         How far each gives way to its normal force; None where no pair is soft.
+    curved : ndarray, (kept,), m/s, or None
+        What of the normal part of phi says how far ways along curved shapes leave the normals; None where nothing does.
     """
 
     found: Found
@@ -97,6 +99,7 @@ class FamilyRows:
     gap: np.ndarray
     restitution: np.ndarray
     softness: np.ndarray | None = None
+    curved: np.ndarray | None = None
 
     def __len__(self) -> int:
         """Return the number of contacts."""
@@ -106,7 +109,7 @@ class FamilyRows:
         """Return the same rows of what was found elsewhere."""
         return FamilyRows(
             found, self.keep, self.indptr, self.indices, self.data, self.phi, self.friction, self.key, self.frame, self.gap,
-            self.restitution, self.softness,
+            self.restitution, self.softness, self.curved,
         )  # fmt: skip
 
 

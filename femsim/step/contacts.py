@@ -170,6 +170,11 @@ class ContactRows:
         """The part of phi that prescribed velocities make, (nc, 3), m/s."""
         surface = self.phi.copy()
         surface[:, 0] -= normal_offsets(joined([own.gap for own in self.families]), self.given, self.softness)
+        start = 0
+        for own in self.families:
+            if own.curved is not None:
+                surface[start : start + len(own), 0] -= own.curved
+            start += len(own)
         return surface
 
     def sticky(self, reach: float) -> np.ndarray:
@@ -266,11 +271,11 @@ class Contacts:
         """Acceleration, m/s^2, by which bodies that turn together leave the tangents of their ways where they have contact."""
         return self._points.bend(rows.families[0], v_hat)
 
-    def slide(self, rows: ContactRows, rates: Rates) -> float:
-        """Speed, m/s, at which features of soft bodies and rods that have contact pass each other, see the family of these."""
-        return max(
-            (family.slide(own, rates) for family, own in zip(self._deforming, rows.families[1:], strict=False)), default=0.0
-        )
+    def slide(self, rows: ContactRows, rates: Rates) -> tuple[float, float]:
+        """Speeds, m/s, at which what deforms slides: along curved shapes, and along what deforms too, see both families."""
+        sliding = zip(self._deforming, rows.families[1:], strict=False)
+        past = max((family.slide(own, rates) for family, own in sliding), default=0.0)
+        return self._points.slide(rows.families[0], rates), past
 
     def detect(self, state: State, placed: Placed, margins: Sequence[float | np.ndarray]) -> tuple[Found, ...]:
         """Find the contacts of a state, in which parts are placed so, within the margin of each family, m."""
@@ -324,6 +329,16 @@ class Contacts:
             for family, own in zip(self.families, rows.families, strict=True)
         )
         return self._joined(each, rows.friction, given)
+
+    def arrived(self, rows: ContactRows, there: State, v_hat: np.ndarray) -> ContactRows:
+        """Rows with the normals of the end of a step, ``there``, to which v_hat (n,) leads, for what slides on curved shapes.
+
+        Its places are those of ``rows``, of the middle, and so is all else.
+        """
+        points = self._points.arrived(rows.families[0], there, self.places.read(there), v_hat, rows.given)
+        if points is rows.families[0]:
+            return rows
+        return self._joined((points, *rows.families[1:]), rows.friction, rows.given)
 
     def on_same_features(self, rows: ContactRows, there: State, v_prescribed: np.ndarray, dt: float) -> ContactRows:
         """Rows of the same contacts, at prescribed velocities (n,) in a step (s), at its middle, each where it was on its bodies.

@@ -9,8 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from contact import Detector, PlacedShape, PointContacts, first_points
+from contact import Box, Detector, PlacedShape, Plane, PointContacts, first_points
 from contact.compiled import Fixed
+from contact.compressed import compressed_rows
 from contact.metrics import any_of, norm
 from femsim.base.rotations import cross_matrix, quaternion_from_vector, quaternion_to_matrix
 from femsim.model.contact_rules import ContactRules
@@ -18,7 +19,7 @@ from femsim.model.parts import Part, skins_of, skins_of_points
 from femsim.step import point_pairs_kernels as pair_kernels, point_rows_kernels as kernels, turning_kernels
 from femsim.step.contact_family import FamilyRows, Found, Rates, Sides, matched, no_rows, room
 from femsim.step.placed import Placed, Places
-from femsim.step.rows_kernels import Given, Rows, Sums
+from femsim.step.rows_kernels import Given, Rows, Sums, normal_offsets, turn_frames
 from femsim.step.state import State
 from femsim.step.system import System
 from femsim.step.whole_joints import WholeJoints
@@ -127,6 +128,7 @@ class PointFamily:
             shapes, points.part, points.radius, self._point_skin, rules.pairs,
             most_per_pair=rules.most_per_pair, **first_points([placed.shape for placed in shapes], points.first),
         )  # fmt: skip
+        self._curved = np.array([not isinstance(one.shape, Plane | Box) for one in shapes], dtype=np.bool_)
         self._no_rows = no_rows(2 if rules.anisotropic else 1)
         #: where bounds were asked for at prescribed velocities, at which, and what they are: the same in all of a step
         self._given: tuple[Placed, np.ndarray, float | np.ndarray] = (places.still, np.zeros(0), 0.0)
@@ -331,6 +333,45 @@ class PointFamily:
         now = self._find(points, placed, rows.found.margin, whole=True)
         every = None if middle else (now.point.copy(), now.shape.copy(), now.gap.copy())
         return self._moved(rows, points, placed, given, now, self._found_again(rows.key, now), every)
+
+    def arrived(self, rows: FamilyRows, there: State, placed: Placed, v_hat: np.ndarray, given: Given) -> FamilyRows:
+        """Rows of the middle of a step, of nodes and links on curved shapes with the normals of its end, where v_hat (n,) leads.
+
+        A contact leads along the tangent of its shape, which a curved one leaves: with the normal of the start a link that slides
+        by s round a radius R lifts off by s^2/2R, and what pulls it back acts against its motion, as friction of s/R would. With
+        that of the end it comes to rest on the shape, if phi says how far this is from the tangent.
+        """
+        on_curves = self._on_curves(rows)
+        if not any_of(on_curves):
+            return rows
+        now = self._find(self._place_points(there, placed), placed, rows.found.margin, whole=True)
+        place, frame, known = self._found_again(rows.key, now), rows.frame.copy(), np.empty(len(rows), dtype=np.bool_)
+        turn_frames(frame, np.where(on_curves, place, -1), now.frame, known)
+        found = replace(rows.found, contacts=replace(rows.found.contacts, frame=frame))
+        out = self._filled(found, given)
+        if not any_of(known) or len(out.keep) < len(rows):
+            return rows
+        self.follow_turns(found, out.keep, given, out.phi, middle=True)
+        J = compressed_rows(out.indptr, out.indices, out.data, self._system.n)
+        straight = (J @ v_hat)[::3] + out.phi[:, 0] - normal_offsets(rows.gap, given)
+        curved = np.where(known, (now.gap[place] - rows.gap) / given.dt - straight, 0.0)
+        out.phi[:, 0] += curved
+        return replace(
+            rows, found=found, indptr=out.indptr, indices=out.indices, data=out.data, phi=out.phi, frame=frame, curved=curved
+        )
+
+    def _on_curves(self, rows: FamilyRows) -> np.ndarray:
+        """Contacts, (kept,) bool, of nodes and links on curved shapes."""
+        c: PointContacts = rows.found.contacts
+        return np.asarray((self._row[c.point[rows.keep]] >= 0) & self._curved[c.shape[rows.keep]])
+
+    def slide(self, rows: FamilyRows, rates: Rates) -> float:
+        """Largest speed, m/s, at which nodes and links slide along curved shapes."""
+        if not any_of(on_curves := self._on_curves(rows)):
+            return 0.0
+        J = compressed_rows(rows.indptr, rows.indices, rows.data, self._system.n)
+        u = ((J @ rates.v_hat).reshape(-1, 3) + rows.phi)[on_curves, 1:]
+        return float(np.sqrt((u**2).sum(axis=1).max()))
 
     def on_same_features(self, rows: FamilyRows, there: State, placed: Placed, given: Given) -> FamilyRows:
         """Rows whose frames turn with the part of the shape and whose places move with the point, none of them found again."""

@@ -53,6 +53,8 @@ SUNK = 0.02
 GAINED = 0.01
 #: Parts of the contact margin: the gap up to which a contact counts as closed, and the way up to which contacts do not follow.
 _CLOSED, _HARDLY = 1e-2, 0.1
+#: Part of the latter along curved shapes: friction of links that slide by s round a radius R would be s/R off.
+_ON_CURVES = 0.1
 #: The least energy that counts is that of bodies at so many times the speed that counts as still, or lifted by this part of the
 #: contact margin.
 _HARDLY_MOVES, _LIFTED = 100.0, 1e-3
@@ -306,7 +308,8 @@ class Stepper:
         """Rows of contacts at the middle of the step, by its v_hat; those of the start where hardly anything moves.
 
         By the theta rule they follow only bodies that turn together, since with levers of the start what turns with a part
-        creeps, and soft bodies and rods that slide: along the faces of the start they would go on straight past their edges.
+        creeps, and soft bodies and rods that slide: along the faces of the start they would go on straight past their edges. By
+        backward Euler curved shapes push them as they do at the end of the step.
         """
         if self.newton.tolerance is None or not len(rows.phi):
             return None
@@ -317,7 +320,10 @@ class Stepper:
                 return self.contacts.on_same_features(on, self.system.moved(state, v_hat, 0.5 * dt), v_prescribed, dt)
             if self._hardly_turns(rows, v_hat) and (guess or self._hardly_leads(rows, v_hat, v_prescribed)):
                 return rows
-            return self.contacts.moved(rows, self.system.moved(state, v_hat, 0.5 * dt), v_prescribed, dt, middle=True)
+            middle = self.contacts.moved(rows, self.system.moved(state, v_hat, 0.5 * dt), v_prescribed, dt, middle=True)
+            if self.settings.theta < 1.0 or guess:
+                return middle
+            return self.contacts.arrived(middle, self.system.moved(state, v_hat, dt), v_hat)
 
         return there
 
@@ -329,7 +335,8 @@ class Stepper:
         """Whether contacts stay where they were; by the theta rule, whether deforming bodies stay on the features of theirs."""
         if self.follows:
             return self._hardly_moves(rows.placed, v_hat)
-        return self.settings.dt * self.contacts.slide(rows, Rates(v_hat, v_prescribed)) <= _HARDLY * self.scene.margin
+        along, past = self.contacts.slide(rows, Rates(v_hat, v_prescribed))
+        return self.settings.dt * max(along / _ON_CURVES, past) <= _HARDLY * self.scene.margin
 
     def _hardly_turns(self, rows: ContactRows, v_hat: np.ndarray) -> bool:
         """Whether bodies that turn together leave the tangents of their ways so slowly that contacts count as sticking."""
