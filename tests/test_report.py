@@ -193,6 +193,14 @@ def test_the_report_of_a_sweep_is_its_plots(tmp_path: Path) -> None:
         write_report(tmp_path)
 
 
+def test_a_calibration_has_its_own_page(tmp_path: Path) -> None:
+    (tmp_path / "calibration.json").write_text("{}")
+    with pytest.raises(
+        VizError, match=re.escape(f"of a calibration, not of a run: its page is {tmp_path / 'report.html'}; go on")
+    ):
+        write_report(tmp_path)
+
+
 def test_wrong_words_of_the_user_are_refused(copy: Path, call: Callable[..., tuple[int, str, str]]) -> None:
     status, _, err = call("report", str(copy), "--field", "von_mise", "--quiet")
     assert status == 2 and "did you mean 'von_mises'" in err and not (copy / "report.html").exists()

@@ -35,6 +35,11 @@ def no_run(path: Path) -> str:
             f"{path} is the folder of a sweep, not of a run: its runs are in {path / 'cases'}; draw it by femsim plot {path}, "
             "go on with it by femsim sweep --resume."
         )
+    if (path / "calibration.json").is_file():
+        return (
+            f"{path} is the folder of a calibration, not of a run: its page is {path / 'report.html'}; "
+            "go on with it by femsim calibrate --resume."
+        )
     if path.is_dir():
         return f"{path} is not a run folder (it has no run.json); give the folder that a run wrote."
     return f"the run folder {path} does not exist; {_runs_near(path)}"
