@@ -195,9 +195,7 @@ def test_the_report_of_a_sweep_is_its_plots(tmp_path: Path) -> None:
 
 def test_a_calibration_has_its_own_page(tmp_path: Path) -> None:
     (tmp_path / "calibration.json").write_text("{}")
-    with pytest.raises(
-        VizError, match=re.escape(f"of a calibration, not of a run: its page is {tmp_path / 'report.html'}; go on")
-    ):
+    with pytest.raises(VizError, match=re.escape(f"of a calibration, not of a run: its page is {tmp_path / 'report.html'}; go")):
         write_report(tmp_path)
 
 
