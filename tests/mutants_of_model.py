@@ -72,6 +72,11 @@ MUTANTS = (
         "test_soft.py",
     ),
     Mutant(
+        "physics", "gyroscopic forces of links are those of the start", BODIES + "rod_kernels.py",
+        "gyroscopic = cross(w, spin) if linear else (0.0, 0.0, 0.0)", "gyroscopic = cross(w, spin)",
+        "test_rod_scene.py test_true_step.py::test_the_equations_of_a_rod_are_those_of_its_first_linearisation",
+    ),
+    Mutant(
         "physics", "a free body turns by its velocity at the start", BODIES + "rigid_kernels.py",
         "(0.5 * (L[0] + at_end[0]), 0.5 * (L[1] + at_end[1]), 0.5 * (L[2] + at_end[2]))", "L",
         "test_true_step.py::test_the_free_rotation_is_that_of_the_formula",

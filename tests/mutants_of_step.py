@@ -192,8 +192,18 @@ MUTANTS = (
     ),
     Mutant(
         "physics", "contacts of a thread that are not kept again count as lost", STEP + "point_contacts.py",
-        "rows.found.margin, whole=True)", "rows.found.margin)",
+        "now = self._find(points, placed, rows.found.margin, whole=True)", "now = self._find(points, placed, rows.found.margin)",
         "test_middle.py",
+    ),
+    Mutant(
+        "physics", "curved shapes stay on their tangents within a step", STEP + "point_contacts.py",
+        "out.phi[:, 0] += curved", "curved[:] = 0.0",
+        "test_cable_scenes.py",
+    ),
+    Mutant(
+        "physics", "links that slide on curved shapes keep the normals of the start", STEP + "stepper.py",
+        "max(along / _ON_CURVES, past)", "past",
+        "test_cable_scenes.py::test_friction_round_a_peg_does_not_depend_on_how_far_a_cable_slides_in_a_step",
     ),
     # ------------------------------------------------------------------ sensors
     Mutant(
@@ -399,5 +409,10 @@ MUTANTS = (
         "judges", "a cup is as thick as it is large", STEP + "thin_shapes.py",
         "return min(smallest, 2.0 * shape.padding) if isinstance(shape, Revolved) else smallest", "return smallest",
         "test_thin_shapes.py::test_the_wall_of_a_cup_counts_as_thin",
+    ),
+    Mutant(
+        "judges", "forces along a surface count as pushing into it", STEP + "vitals_kernels.py",
+        "first, around, enough) < enough:", "first, around, enough) < 0.0:",
+        "test_snags.py",
     ),
 )  # fmt: skip
