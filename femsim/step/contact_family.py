@@ -83,8 +83,8 @@ class FamilyRows:
         Part of the speed of approach with which each parts.
     softness : ndarray, (kept,), m/N, or None
         How far each gives way to its normal force; None where no pair is soft.
-    curved : ndarray, (kept,), m/s, or None
-        What of the normal part of phi says how far ways along curved shapes leave the normals; None where nothing does.
+    curved : ndarray, (kept, 3), m/s, or None
+        What of phi says how far ways along curved shapes, and of what turns, leave the tangents; None where nothing does.
     """
 
     found: Found

@@ -173,7 +173,7 @@ class ContactRows:
         start = 0
         for own in self.families:
             if own.curved is not None:
-                surface[start : start + len(own), 0] -= own.curved
+                surface[start : start + len(own)] -= own.curved
             start += len(own)
         return surface
 
@@ -333,7 +333,7 @@ class Contacts:
     def arrived(self, rows: ContactRows, there: State, v_hat: np.ndarray) -> ContactRows:
         """Rows with the normals of the end of a step, ``there``, to which v_hat (n,) leads, for what slides on curved shapes.
 
-        Its places are those of ``rows``, of the middle, and so is all else.
+        Levers are those of the end too; all else is that of ``rows``, of the middle.
         """
         points = self._points.arrived(rows.families[0], there, self.places.read(there), v_hat, rows.given)
         if points is rows.families[0]:

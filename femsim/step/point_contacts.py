@@ -339,26 +339,49 @@ class PointFamily:
 
         A contact leads along the tangent of its shape, which a curved one leaves: with the normal of the start a link that slides
         by s round a radius R lifts off by s^2/2R, and what pulls it back acts against its motion, as friction of s/R would. With
-        that of the end it comes to rest on the shape, if phi says how far this is from the tangent.
+        that of the end it comes to rest on the shape, if phi says how far this is from the tangent. Forces have the levers of the
+        end too, about shapes and links: at the places of the middle the torque of friction would lack s/2 times what presses.
+        Contacts move as at the middle, by what phi has beside.
         """
-        on_curves = self._on_curves(rows)
-        if not any_of(on_curves):
+        on_curves, before = self._on_curves(rows), rows.found
+        if not any_of(on_curves) or len(before.contacts) > len(rows):
             return rows
-        now = self._find(self._place_points(there, placed), placed, rows.found.margin, whole=True)
+        points = self._place_points(there, placed)
+        now = self._find(points, placed, before.margin, whole=True)
         place, frame, known = self._found_again(rows.key, now), rows.frame.copy(), np.empty(len(rows), dtype=np.bool_)
         turn_frames(frame, np.where(on_curves, place, -1), now.frame, known)
-        found = replace(rows.found, contacts=replace(rows.found.contacts, frame=frame))
-        out = self._filled(found, given)
+        c: PointContacts = replace(before.contacts, frame=frame)
+        middle = replace(before, contacts=c)
+        out = self._filled(middle, given)
         if not any_of(known) or len(out.keep) < len(rows):
             return rows
-        self.follow_turns(found, out.keep, given, out.phi, middle=True)
-        J = compressed_rows(out.indptr, out.indices, out.data, self._system.n)
-        straight = (J @ v_hat)[::3] + out.phi[:, 0] - normal_offsets(rows.gap, given)
-        curved = np.where(known, (now.gap[place] - rows.gap) / given.dt - straight, 0.0)
-        out.phi[:, 0] += curved
+        self.follow_turns(middle, out.keep, given, out.phi, middle=True)
+        u = (compressed_rows(out.indptr, out.indices, out.data, self._system.n) @ v_hat).reshape(-1, 3) + out.phi
+        straight = u[known, 0] - normal_offsets(rows.gap, given)[known]
+        u[known, 0] += (now.gap[place[known]] - rows.gap[known]) / given.dt - straight
+        found = self._with_levers(middle, known, points, placed, now.position[place[known]])
+        out = self._filled(found, given)
+        if len(out.keep) < len(rows):
+            return rows
+        curved = u - (compressed_rows(out.indptr, out.indices, out.data, self._system.n) @ v_hat).reshape(-1, 3) - out.phi
+        out.phi[:] += curved
         return replace(
             rows, found=found, indptr=out.indptr, indices=out.indices, data=out.data, phi=out.phi, frame=frame, curved=curved
         )
+
+    def _with_levers(self, middle: Found, known: np.ndarray, points: np.ndarray, placed: Placed, position: np.ndarray) -> Found:
+        """Contacts of the middle of a step, those ``known`` with the levers that their positions (k, 3), m, have at its end.
+
+        ``points`` (p, 3), m, and ``placed`` say where all is then. Levers are about the parts of the shapes and about links.
+        """
+        c: PointContacts = middle.contacts
+        part = self.shape_part[c.shape[known]]
+        moved, at = placed.translation[part] - middle.placed.translation[part], c.position.copy()
+        at[known] = position - moved
+        before, turns = middle.points.copy(), self._columns[c.point[known]] == 6
+        links = c.point[known][turns]
+        before[links] = (points[c.point[known]] - moved)[turns]
+        return replace(middle, contacts=replace(c, position=at), points=before)
 
     def _on_curves(self, rows: FamilyRows) -> np.ndarray:
         """Contacts, (kept,) bool, of nodes and links on curved shapes."""
@@ -407,11 +430,14 @@ class PointFamily:
         out = self._filled(moved, given)
         if len(out.keep) < len(c):  # one that nothing can press there, at the edge of that
             return rows
-        if every is None:
+        curved = rows.curved if every is None else None
+        if curved is not None:
+            out.phi[:] += curved
+        elif every is None:
             self.follow_turns(moved, out.keep, given, out.phi, middle=True)
         return FamilyRows(
             moved, out.keep, out.indptr, out.indices, out.data, out.phi, rows.friction, rows.key, frame, rows.gap,
-            rows.restitution, rows.softness,
+            rows.restitution, rows.softness, curved,
         )  # fmt: skip
 
     def follow_turns(self, found: Found, keep: np.ndarray, given: Given, phi: np.ndarray, *, middle: bool) -> None:
