@@ -166,10 +166,15 @@ class ContactRows:
     softness: np.ndarray | None = None
 
     @once
+    def offsets(self) -> np.ndarray:
+        """The part of the normal phi that gaps make, (nc,), m/s."""
+        return normal_offsets(joined([own.gap for own in self.families]), self.given, self.softness)
+
+    @once
     def surface(self) -> np.ndarray:
         """The part of phi that prescribed velocities make, (nc, 3), m/s."""
         surface = self.phi.copy()
-        surface[:, 0] -= normal_offsets(joined([own.gap for own in self.families]), self.given, self.softness)
+        surface[:, 0] -= self.offsets
         start = 0
         for own in self.families:
             if own.curved is not None:

@@ -372,15 +372,16 @@ class PointFamily:
     def _with_levers(self, middle: Found, known: np.ndarray, points: np.ndarray, placed: Placed, position: np.ndarray) -> Found:
         """Contacts of the middle of a step, those ``known`` with the levers that their positions (k, 3), m, have at its end.
 
-        ``points`` (p, 3), m, and ``placed`` say where all is then. Levers are about the parts of the shapes and about links.
+        ``points`` (p, 3), m, and ``placed`` say where all is then. Levers are about the parts of the shapes, and of points about
+        links that turn, else about what torques on the part of the point are about.
         """
         c: PointContacts = middle.contacts
-        part = self.shape_part[c.shape[known]]
-        moved, at = placed.translation[part] - middle.placed.translation[part], c.position.copy()
+        number, part = c.point[known], self.shape_part[c.shape[known]]
+        own, at = self.point_part[number], c.position.copy()
+        moved, along = placed.translation[part] - middle.placed.translation[part], placed.reference - middle.placed.reference
         at[known] = position - moved
-        before, turns = middle.points.copy(), self._columns[c.point[known]] == 6
-        links = c.point[known][turns]
-        before[links] = (points[c.point[known]] - moved)[turns]
+        before, turns = middle.points.copy(), self._columns[number, None] == 6
+        before[number] = points[number] - np.where(turns, moved, along[own])
         return replace(middle, contacts=replace(c, position=at), points=before)
 
     def _on_curves(self, rows: FamilyRows) -> np.ndarray:

@@ -87,7 +87,7 @@ class Budget:
     ) -> Budget:
         """Take the contacts ``closed`` (k,) of a solved step from one state to another, of v1*; W is their operator."""
         rows = solved.rows
-        closing = settings.dt * solved.solution.lam[closed, 0] * (rows.phi - rows.surface)[closed, 0]
+        closing = settings.dt * solved.solution.lam[closed, 0] * rows.offsets[closed]
         group = np.empty(len(closed), dtype=np.int64)
         taken = np.zeros(kernels.number_groups(W.indptr, W.indices, group))
         if settings.theta > 0.5:
