@@ -53,3 +53,15 @@ def test_what_pushes_along_the_surface(flat: bool) -> None:
     point = np.zeros((6, 2, 3), dtype=np.int64)
     vitals_kernels.press(1, part, lam, point, normal, x, triangles, first, np.arange(len(triangles)), 0.5, sums)
     np.testing.assert_array_equal(sums, [[3, 2], [0, 0], [12, 12]] if flat else [[3, 0], [0, 0], [12, 8]])
+
+
+def test_what_first_has_one_contact_and_then_many() -> None:
+    """A ball pressed down on one node pushes it straight in; the normals of many were read as if they were those of one."""
+    scene = fs.Scene("ball", dt=0.01, duration=0.1, theta=1.0, gravity=(0, 0, 0))
+    rubber, mesh = fs.Elastic(3e5, 0.4, 1000.0, rayleigh_beta=1e-3), fs.box_tets((0.04, 0.04, 0.012), (10, 10, 3))
+    scene.add_soft("pad", mesh, rubber, position=(0, 0, -0.006), fixed=lambda x: x[:, 2] < -0.0119)
+    press = (0.0, 0.0, -1.0)
+    scene.add_rigid("ball", fs.Sphere(0.005), mass=0.1, position=(0, 0, 0.005), load=lambda t: (press, (0, 0, 0)))
+    scene.drive("ball", fs.Motion([0.0, 0.1], [(0, 0, 0), (0, 0, 0)]), stiffness=(1e5, 1e5, 0, 1e3, 1e3, 1e3))
+    run = fs.simulate(scene)
+    assert run.steps["contacts"][0] <= 1 < run.steps["contacts"].max() and run.verdict == "good"

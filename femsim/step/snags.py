@@ -69,9 +69,11 @@ class Snags:
     def find(self, contacts: StepContacts, state: State) -> tuple[Snag, ...]:
         """Those of a step that ended in a state."""
         found: list[Snag] = []
+        one = contacts.part, contacts.lam, contacts.point, contacts.normal
+        given = [np.ascontiguousarray(array) for array in one]  # a view of many normals is not contiguous, that of one is
         for k, body, others, surface, press in self._soft:
             x = state.q[self._system.q_slices[body]].reshape(-1, 3)
-            press(k, contacts.part, contacts.lam, contacts.point, contacts.normal, x, *surface, _ALONG, self._sums)
+            press(k, *given, x, *surface, _ALONG, self._sums)
             found += [Snag(j, k, *self._sums[j].tolist()) for j in others if self._sums[j, 0] > 0.0]
         return tuple(found)
 
