@@ -201,16 +201,17 @@ def test_held_nodes_end_with_the_velocity_of_their_motion() -> None:
     assert np.abs(found).max() > 0.1
 
 
-@pytest.mark.parametrize("theta", [None, 0.5, 0.75, 1.0])
-def test_who_turns_a_body_about_no_principal_axis_bears_its_gyroscopic_torque(theta: float | None) -> None:
-    """omega x I omega, at a constant rate, between its values at both ends of the step."""
+@pytest.mark.parametrize(("theta", "thick"), [(None, 1.0), (0.5, 1.0), (0.75, 1.0), (1.0, 1.0), (0.5, 0.05), (1.0, 0.05)])
+def test_who_turns_a_body_about_no_principal_axis_bears_its_gyroscopic_torque(theta: float | None, thick: float) -> None:
+    """omega x I omega, at a constant rate, between its values at both ends of the step; of a thin rod too."""
     axis, rate, dt = np.array([1.0, 1.0, 0.0]) / math.sqrt(2.0), 6.0, 0.002
     scene = fs.Scene("spun", dt=dt, duration=0.2, gravity=(0.0, 0.0, 0.0), **({} if theta is None else {"theta": theta}))
-    box = scene.add_rigid("box", fs.Box((0.1, 0.03, 0.02)), mass=1.0)
+    box = scene.add_rigid("box", fs.Box((0.1, 0.03 * thick, 0.02 * thick)), mass=1.0)
     scene.drive(box, lambda t: (np.zeros(3), axis * rate * t))
     scene.sensor("mount", box, kind="mount")
     found = fs.simulate(scene).sensors["mount"].torque[-1]
-    inertia, spin = np.diag([0.0013, 0.0104, 0.0109]) / 3.0, rate * axis
+    long, wide, high = 0.01, (0.03 * thick) ** 2, (0.02 * thick) ** 2
+    inertia, spin = np.diag([wide + high, long + high, long + wide]) / 3.0, rate * axis
     turn = quaternion_to_matrix(quaternion_from_vector(axis * rate * (0.2 - 0.5 * dt)))
     wanted = np.cross(spin, turn @ inertia @ turn.T @ spin)
     np.testing.assert_allclose(found, wanted, atol=0.02 * np.linalg.norm(wanted))

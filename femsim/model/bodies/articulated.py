@@ -18,6 +18,11 @@ from femsim.model.bodies.tree_kernels import FIXED, PRISMATIC, Tree
 # called by all such bodies with arrays of the same kinds
 _linearise_about_start, _fill_residual = Fixed(kernels.linearise_about_start), Fixed(kernels.fill_residual)
 _fill_middle, _turn_momentum = Fixed(kernels.fill_middle), Fixed(kernels.turn_momentum)
+_linearise_turned, _fill_turned = Fixed(kernels.linearise_turned), Fixed(kernels.fill_turned)
+
+#: Part of its spin about the axis of least inertia that a step may leak into it where joints stop that spin: more than once it,
+#: and it grows from step to step. Half of that leaves room for joints and contacts of other kinds.
+_MOST_LEAK = 0.5
 
 Load = Callable[[float], tuple[np.ndarray, np.ndarray]]
 
@@ -90,7 +95,8 @@ class ArticulatedBody(LinkedBody):
 
     Departure from the paper, whose explicit gyroscopic term drifts: a body without joints turns by the constant angular velocity
     that keeps energy and angular momentum of its free rotation, whatever theta is; the torque impulse of the step is added to its
-    angular momentum, and w follows from the new orientation.
+    angular momentum, and w follows from the new orientation. One so thin and fast that its spin about its axis would grow by
+    that torque has gyroscopic forces of where the step leads instead, as rods have: they keep angular momentum, and damp spin.
 
     In an energy-momentum step the body turns by Cayley's map. Without joints its spin goes from R0 I W0 to R1 I W1,
     W0 + W1 = 2 R0^T w_hat the velocities in its own axes, so that the work of a torque is the change of its energy. With joints
@@ -142,6 +148,14 @@ class ArticulatedBody(LinkedBody):
             motors,
         )  # fmt: skip
         self._inverse_inertia = np.linalg.inv(tree.inertia[0])
+        principal, axes = np.linalg.eigh(tree.inertia[0])
+        #: axis of least inertia, in its own frame; by how much its spin leaks per square of the angle that it turns by in a step
+        self._thin, self._leak = axes[:, 0].copy(), 0.5 * (principal[2] / principal[0] - 1.0)
+        #: whether gyroscopic forces of a step are those of where it leads; A, rate of momentum and place of its last
+        #: linearisation and of the last residual
+        self._turned, nothing = False, np.zeros(6)
+        self._led_by: tuple[np.ndarray, np.ndarray, np.ndarray] = (np.zeros((6, 6)), nothing, nothing)
+        self._asked = self._led_by
         n = self.n_v
         self._terms = StepTerms(np.zeros((n, n)), np.zeros(n), np.zeros(n), np.zeros(n), self._force, self.joint_damping)
         #: no load, and that on the base in the step that was assembled last, (6,), N and N m
@@ -177,10 +191,31 @@ class ArticulatedBody(LinkedBody):
             self._start_motors(t, settings)
         self._step_load = self._load_at(t + settings.theta * settings.dt)
         there, start = self._configuration(q), self._start(q, v, settings)
-        _linearise_about_start(
-            self.tree, there.places, there.M, self._drives, start, self._step_load, self._inverse_inertia, self._terms
-        )
+        self._turned = self._leaks(there.places.rotation[0], v, settings)
+        if self._turned:
+            rate = np.empty(6)
+            _linearise_turned(self.tree, there.places, there.M, start, self._step_load, self._terms, rate)
+            self._led_by = (self._terms.A.copy(), rate, v.copy())
+        else:
+            _linearise_about_start(
+                self.tree, there.places, there.M, self._drives, start, self._step_load, self._inverse_inertia, self._terms
+            )
         data[:], b[:], external[:] = self._terms.A.ravel(), self._terms.b, self._terms.external
+
+    def _leaks(self, rotation: np.ndarray, v: np.ndarray, settings: StepSettings) -> bool:
+        """Whether gyroscopic forces of the start would move too much momentum into the spin about the thin axis of the body.
+
+        A thin body that turns by the angle h across that axis, and spins about it by w, leaves (I_t/I_a - 1) h^2/2 of w in the
+        spin where a joint takes what the torque of the free rotation does: of a needle a thousand times w.
+        """
+        if settings.linear or settings.conserving or self.n_joints:
+            return False
+        w = v[3:6]
+        squared = float(w @ w)
+        if self._leak * settings.dt**2 * squared <= _MOST_LEAK:
+            return False
+        along = float(self._thin @ (rotation.T @ w))
+        return self._leak * settings.dt**2 * (squared - along * along) > _MOST_LEAK
 
     def residual(
         self,
@@ -194,6 +229,12 @@ class ArticulatedBody(LinkedBody):
     ) -> None:
         """Fill A v_hat - b of ``assemble``, or the equations of the energy-momentum step, M and Coriolis terms at ``moved``."""
         terms = self._terms
+        if self._turned:
+            places, rate = self._configuration(start.q).places, np.empty(6)
+            _fill_turned(self.tree, places, self._start(start.q, start.v, settings), v_hat, terms, out, inertia, rate)
+            external[:] = terms.external
+            self._asked = (terms.A.copy(), rate, v_hat.copy())
+            return
         if not settings.conserving:
             _fill_residual(terms, start.v, v_hat, out, inertia)
             external[:] = terms.external
@@ -207,8 +248,15 @@ class ArticulatedBody(LinkedBody):
         out[:] = self._step_rate - external + self.joint_damping * v_hat
 
     def tangent(self, settings: StepSettings, data: np.ndarray) -> None:
-        """Fill A of ``assemble``, in an energy-momentum step with the mass matrix of the last residual."""
+        """Fill A of ``assemble``; with the mass matrix of the last residual in energy-momentum steps, and of bodies that leak."""
         data[:] = self._terms.A.ravel()
+        self._led_by = self._asked
+
+    def accept(self, v_hat: np.ndarray) -> None:
+        """Take the rate of momentum of the equations that were solved, where gyroscopic forces are those of where they lead."""
+        if self._turned:
+            A, rate, place = self._led_by
+            self._step_rate = rate + A @ (v_hat - place)
 
     def advance(
         self,
@@ -228,8 +276,10 @@ class ArticulatedBody(LinkedBody):
             old, new = self._configuration(q).places.rotation[0], self._configuration(q_new).places.rotation[0]
             v_new[3:6] = new @ (old.T @ v_new[3:6])
         elif not self.n_joints:
-            old, new = self._configuration(q).M, self._configuration(q_new).M
-            _turn_momentum(old, new, self._terms.bias, settings.dt, v_new)
+            old, new, torque = self._configuration(q).M, self._configuration(q_new).M, self._terms.bias
+            if self._turned:
+                v_new[3:6], torque = v[3:6], self._step_rate
+            _turn_momentum(old, new, torque, settings.dt, v_new)
 
     def inertia(self, q: np.ndarray, q_new: np.ndarray) -> np.ndarray:
         """M where the step ends, (1, n_v, n_v); of a gripper in a theta step where it starts, as ``advance`` counts momentum."""
@@ -246,7 +296,10 @@ class ArticulatedBody(LinkedBody):
         forces = super().balance(step)
         if forces.drive is not None and not self.n_joints and not self._conserving:
             old, new = self._configuration(step.q).M[3:], self._configuration(step.q_new).M[3:]
-            forces.drive[3:6] += (new - old) @ step.v_new / step.dt - self._terms.bias[3:]
+            if self._turned:
+                forces.drive[3:6] += (new @ step.v_new - old @ step.v) / step.dt - self._asked[1][3:]
+            else:
+                forces.drive[3:6] += (new - old) @ step.v_new / step.dt - self._terms.bias[3:]
         return forces
 
     @property

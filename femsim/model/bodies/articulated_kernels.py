@@ -9,7 +9,15 @@ import numpy as np
 from contact.compiled import njit
 from contact.vector_kernels import minus as less, times as scaled
 from femsim.model.bodies.rigid_kernels import free_rotation, solve_leading
-from femsim.model.bodies.rotation_kernels import Matrix, Vector, rotation_entries, times_vector, transposed_times_vector
+from femsim.model.bodies.rotation_kernels import (
+    Matrix,
+    Vector,
+    rotation_entries,
+    times,
+    times_transposed,
+    times_vector,
+    transposed_times_vector,
+)
 from femsim.model.bodies.tree_kernels import Places, Tree, inverse_dynamics, move
 from femsim.model.bodies.tree_step_kernels import Motors, Start, fill_motors
 
@@ -119,6 +127,66 @@ def fill_residual(terms: StepTerms, v: np.ndarray, v_hat: np.ndarray, out: np.nd
             lacking += terms.A[a, c] * v_hat[c]
             rate += terms.A[a, c] * (v_hat[c] - v[c])
         out[a], inertia[a] = lacking, rate
+
+
+@njit(cache=True)
+def fill_turned(
+    tree: Tree, places: Places, start: Start, v_hat: np.ndarray, terms: StepTerms, out: np.ndarray, inertia: np.ndarray,
+    rate: np.ndarray,
+) -> None:  # fmt: skip
+    """Fill a theta step of a body without joints whose inertia is that where the step leads, at theta, so that none turns.
+
+    Parameters
+    ----------
+    tree, places : Tree and Places
+        The body, and where it is as the step starts.
+    start : Start
+        How it starts.
+    v_hat : ndarray, (6,)
+        Representative velocity.
+    terms : StepTerms
+        The inertia in its A is replaced; the external forces are read.
+    out, inertia, rate : ndarray, (6,), N and N m
+        Filled: what is lacking at v_hat, A (v_hat - v), and the rate of momentum.
+    """
+    spin, turning, there = _entries(tree.inertia[0]), _turning(v_hat), start.q.copy()
+    move(tree, start.q, v_hat, start.implicit, start.cayley, there)
+    before, after = _entries(places.rotation[0]), rotation_entries(there[3], there[4], there[5], there[6])
+    turned = times_transposed(times(after, spin), after)
+    for r in range(3):
+        for c in range(3):
+            terms.A[3 + r, 3 + c] = turned[3 * r + c] / start.implicit
+    for a in range(6):
+        total = 0.0
+        for c in range(6):
+            total += terms.A[a, c] * (v_hat[c] - start.v[c])
+        inertia[a] = rate[a] = total
+    begun = times_vector(before, times_vector(spin, transposed_times_vector(before, _turning(start.v))))
+    rate[3], rate[4], rate[5] = scaled(1.0 / start.implicit, less(times_vector(turned, turning), begun))
+    for a in range(6):
+        out[a] = rate[a] - terms.external[a]
+
+
+@njit(cache=True)
+def linearise_turned(
+    tree: Tree, places: Places, M: np.ndarray, start: Start, load: np.ndarray, out: StepTerms, rate: np.ndarray
+) -> None:
+    """Fill all terms of :func:`fill_turned` about the velocity at the start, and the rate of momentum (6,) there.
+
+    The body has the mass matrix M (6, 6) at places; there are no gyroscopic forces beside those in the rate.
+    """
+    lacking, inertia = np.empty(6), np.empty(6)
+    out.bias[:] = 0.0
+    _fill_external(M, start.gravity, load, out.force, out.external)
+    for a in range(6):
+        for c in range(6):
+            out.A[a, c] = M[a, c] / start.implicit
+    fill_turned(tree, places, start, start.v, out, lacking, inertia, rate)
+    for a in range(6):
+        total = -lacking[a]
+        for c in range(6):
+            total += out.A[a, c] * start.v[c]
+        out.b[a] = total
 
 
 @njit(cache=True)
