@@ -292,8 +292,10 @@ def test_a_needle_gains_no_energy_by_backward_euler(held: bool) -> None:
     One that tumbles freely, and keeps its angular momentum, had 31 times its energy after 200.
     """
     scene = fs.Scene("needle", dt=0.01, theta=1.0, gravity=(0.0, 0.0, -9.81 if held else 0.0))
-    needle = scene.add_rigid("needle", fs.Capsule(2e-4, 0.0075), density=1150.0, position=(0.0075, 0.0, 0.0),
-                             rotation=(0.0, np.pi / 2, 0.0), angular_velocity=(0.0, 0.0, 0.0) if held else (1.0, 20.0, 0.0))  # fmt: skip
+    needle = scene.add_rigid(
+        "needle", fs.Capsule(2e-4, 0.0075), density=1150.0, position=(0.0075, 0.0, 0.0), rotation=(0.0, np.pi / 2, 0.0),
+        angular_velocity=(0.0, 0.0, 0.0) if held else (1.0, 20.0, 0.0),
+    )  # fmt: skip
     if held:
         scene.join(needle, "world", kind="hinge", axis=(0.0, 1.0, 0.0), at=(0.0, 0.0, 0.0))
     sim, body = fs.Simulation(scene), scene.bodies[0]
