@@ -26,7 +26,7 @@ class Snag(NamedTuple):
     part, soft : int
         Numbers of the two parts.
     pressed, along : float, N
-        Sum of the normal forces, and of those that push nodes along their surface.
+        Sum of the normal forces, and of those that push nodes along their surface with another side than the one that presses.
     """
 
     part: int
@@ -57,7 +57,7 @@ class Snags:
     """
 
     def __init__(self, system: System, parts: Sequence[Part], pairs: np.ndarray) -> None:
-        self._system, self._sums = system, np.zeros((len(parts), 2))
+        self._system, self._sums = system, np.zeros((len(parts), 5))
         shaped = np.array([bool(part.shapes) for part in parts])
         #: of each soft part that others press on by its nodes, those and its surface
         self._soft = [
@@ -74,7 +74,7 @@ class Snags:
         for k, body, others, surface, press in self._soft:
             x = state.q[self._system.q_slices[body]].reshape(-1, 3)
             press(k, *given, x, *surface, _ALONG, self._sums)
-            found += [Snag(j, k, *self._sums[j].tolist()) for j in others if self._sums[j, 0] > 0.0]
+            found += [Snag(j, k, *self._sums[j, :2].tolist()) for j in others if self._sums[j, 0] > 0.0]
         return tuple(found)
 
 

@@ -87,7 +87,10 @@ def press(
     enough: float,
     sums: np.ndarray,
 ) -> None:
-    """Sum up by part what presses on the nodes of a soft one, and what of it pushes them along the surface.
+    """Sum up by part what presses on the nodes of a soft one, and what of it pushes them along the surface, from another side.
+
+    That side is another one than those that press nodes in, by more than 60 degrees: what comes to an uneven surface askew, or
+    to its rim, may push nodes along it with the very side that presses others.
 
     Parameters
     ----------
@@ -105,13 +108,23 @@ def press(
         Where the triangles of a point begin in ``around``, and the triangles by point.
     enough : float
         Cosine to an inward triangle from which on a force pushes into the surface.
-    sums : ndarray, (np, 2), N
-        Filled, for each part that presses.
+    sums : ndarray, (np, 5), N
+        Filled, for each part that presses: both, and the sum of the forces that press nodes in.
     """
     sums[:] = 0.0
     for m in range(part.shape[0]):
+        j = part[m, 1]
         if part[m, 0] != soft or not lam[m, 0] > 0.0:
             continue
-        sums[part[m, 1], 0] += lam[m, 0]
-        if inwards(point[m, 0, 0], normal[m], x, triangles, first, around, enough) < enough:
-            sums[part[m, 1], 1] += lam[m, 0]
+        sums[j, 0] += lam[m, 0]
+        if inwards(point[m, 0, 0], normal[m], x, triangles, first, around, enough) >= enough:
+            for c in range(3):
+                sums[j, 2 + c] += lam[m, 0] * normal[m, c]
+    for m in range(part.shape[0]):
+        j = part[m, 1]
+        if part[m, 0] != soft or not lam[m, 0] > 0.0:
+            continue
+        size = math.sqrt(sums[j, 2] ** 2 + sums[j, 3] ** 2 + sums[j, 4] ** 2)
+        same = normal[m, 0] * sums[j, 2] + normal[m, 1] * sums[j, 3] + normal[m, 2] * sums[j, 4]
+        if same < 0.5 * size and inwards(point[m, 0, 0], normal[m], x, triangles, first, around, enough) < enough:
+            sums[j, 1] += lam[m, 0]
