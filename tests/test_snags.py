@@ -11,7 +11,7 @@ from femsim.step import vitals_kernels
 LOAD, FRICTION = 5.0, 0.4
 
 
-def slid(way: float, *, by_faces: bool | None = None) -> fs.Run:
+def slide(way: float, *, by_faces: bool = False) -> fs.Scene:
     """Press a box of 20 mm with 5 N on a pad of 4 mm elements, and move it aside."""
     scene = fs.Scene("slide", dt=0.01, duration=0.15, theta=1.0, gravity=(0, 0, 0))
     rubber, mesh = fs.Elastic(1e6, 0.4, 1000.0), fs.box_tets((0.032, 0.032, 0.008), (8, 8, 1))
@@ -21,20 +21,30 @@ def slid(way: float, *, by_faces: bool | None = None) -> fs.Run:
     motion = fs.Motion([0.03, 0.15], [(0, 0, 0), (way, 0, 0)])
     scene.drive("box", motion, stiffness=(1e6, 1e6, 0, 1e3, 1e3, 1e3))
     scene.set_friction("box", "pad", FRICTION)
-    scene.contact_by_faces("box", on=bool(by_faces))
+    scene.contact_by_faces("box", on=by_faces)
     scene.sensor("box", "box")
-    return fs.simulate(scene)
+    return scene
+
+
+def test_a_simulation_that_goes_back_says_the_same_again() -> None:
+    """The means over 50 ms are kept in what is saved, as in checkpoints."""
+    with fs.Simulation(slide(0.004)) as sim:
+        sim.step(13)
+        saved = sim.save()
+        first = sim.step(2).reasons
+        sim.restore(saved)
+        assert first and sim.step(2).reasons == first
 
 
 def test_an_edge_that_catches_nodes_is_no_friction() -> None:
     """Sliding takes mu N = 2 N. At the nodes a side of the box ploughs those ahead of it; by faces its edge presses them down."""
-    caught = slid(0.004)
+    caught = fs.simulate(slide(0.004))
     (reason,) = caught.info["health"]["reasons"]
     assert -caught.sensors["box"].force[-1, 0] > 5.0 * FRICTION * LOAD  # the wrong number of which it speaks
     assert caught.verdict == "doubtful" and reason["kind"] == "snagged" and reason["bodies"] == ["box", "pad"]
     assert reason["value"] > 0.2 and "contact_by_faces('box')" in reason["advice"]
-    assert slid(0.0).verdict == "good"
-    right = slid(0.004, by_faces=True)
+    assert fs.simulate(slide(0.0)).verdict == "good"
+    right = fs.simulate(slide(0.004, by_faces=True))
     assert right.verdict == "good" and -right.sensors["box"].force[-1, 0] == pytest.approx(FRICTION * LOAD, rel=0.05)
 
 

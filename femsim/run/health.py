@@ -277,7 +277,7 @@ class HealthWatch:
         """Judge how much of the force on the nodes of a soft body pushes them along its surface."""
         now = {(one.part, one.soft): (one.pressed, one.along) for one in report.vitals.snags}
         part = self._part_of_mean(report)
-        for pair in now.keys() | self._snagged.keys():
+        for pair in sorted(now.keys() | self._snagged.keys()):
             old, new = self._snagged.get(pair, (0.0, 0.0)), now.get(pair, (0.0, 0.0))
             pressed, along = (a + part * (b - a) for a, b in zip(old, new, strict=True))
             self._snagged[pair] = pressed, along
@@ -506,6 +506,7 @@ class HealthWatch:
             "words": [list(pair) for pair in self._words],
             "crept": [[a, b, way] for (a, b), way in self._crept.items()],
             "means": {label: list(pair) for label, pair in self._means.items()},
+            "snagged": [[*pair, *means] for pair, means in self._snagged.items()],
             "steps": self._steps,
             "counts": dict(self._counts),
             "first": {name: [when.step, when.time] for name, when in self._first.items()},
@@ -521,6 +522,7 @@ class HealthWatch:
         self._words = [(first, actors) for first, actors in memory["words"]]
         self._crept = {(int(a), int(b)): float(way) for a, b, way in memory["crept"]}
         self._means = {label: (float(effort), float(speed)) for label, (effort, speed) in memory["means"].items()}
+        self._snagged = {(int(a), int(b)): (float(pressed), float(along)) for a, b, pressed, along in memory.get("snagged", [])}
         self._steps = int(memory["steps"])
         self._counts = dict(memory["counts"])
         self._first = {name: When(int(step), float(time)) for name, (step, time) in memory["first"].items()}

@@ -68,6 +68,8 @@ class Snags:
 
     def find(self, contacts: StepContacts, state: State) -> tuple[Snag, ...]:
         """Those of a step that ended in a state."""
+        if not self._soft:
+            return ()
         found: list[Snag] = []
         one = contacts.part, contacts.lam, contacts.point, contacts.normal
         given = [np.ascontiguousarray(array) for array in one]  # a view of many normals is not contiguous, that of one is
