@@ -355,6 +355,7 @@ def test_a_step_that_fails_leaves_the_simulation_where_it_was(monkeypatch: pytes
     assert sim.state == before and same(sim.fork().step().row(), fs.Simulation(cube_scene()).step(3).row())
     recorded = sim.close()
     assert recorded is not None and recorded.status == "failed" and recorded.message.startswith("step 3 at 0.03 s failed")
+    assert recorded.verdict == "wrong" and recorded.info["health"]["reasons"][0]["kind"] == "failed"  # as of a run of its own
 
 
 def test_a_recording_that_went_on_after_a_failed_step_is_not_failed() -> None:

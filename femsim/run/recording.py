@@ -54,6 +54,8 @@ class Recording:
         status, message = self._course.tally.verdict(self._course.done, "")
         if failure:
             status, message = "failed", failure
+            if not (health := self.recorder.health).stop:  # what stops a run is a reason already
+                health.fail(self._course.done + 1, stepper.state.t, failure.partition(" failed: ")[2] or failure)
         elif cut:
             status, message = "interrupted", f"Ended after step {self._course.done} by {cut}."
         with self._held:
