@@ -54,6 +54,7 @@ class GraspBall(SceneEnv):
             "gripper", [left, right], position=(0.0, 0.0, _RADIUS + _ABOVE + _ARM), mass=0.5, joint_limits=(-0.01, 0.035)
         )
         scene.set_friction(ball, gripper, float(rng.uniform(0.4, 0.8)))
+        scene.contact_by_faces(gripper)  # else an edge on the ball's shoulder catches nodes
         still = Motion([0.0], [(0.0, 0.0, 0.0)], name="hand")
         scene.drive(gripper, still, stiffness=_STIFFNESS, damping=_DAMPING, max_force=_PUSH)
         scene.drive(gripper, force=Profile([0.0], [0.0], name="grip"), fingers=True)

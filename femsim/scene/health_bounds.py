@@ -72,7 +72,7 @@ class HealthBounds:
     penetration: Bounds = (0.1, 0.25)
     led_overlap: Bounds = (0.01, 0.1)
     between_nodes: Bounds = (0.25, 0.5)
-    snagged: Bounds = (0.5, NEVER)
+    snagged: Bounds = (0.25, NEVER)
     inverted: Bounds = (0.0, 20.0)
     creep: Bounds = (0.05, 0.5)
     balance: Bounds = (1e-3, 0.1)
