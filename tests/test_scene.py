@@ -63,10 +63,43 @@ def refuse(call: Callable[[fs.Scene], object], *words: str, error: type[ValueErr
     ],
 )
 def test_options_of_the_scene(options: dict[str, object], words: tuple[str, ...]) -> None:
-    with pytest.raises(fs.InputError) as caught:
-        fs.Scene("x", **options)  # type: ignore[arg-type]
-    for word in words:
-        assert word in str(caught.value)
+    scene = fs.Scene("x", theta=0.5)
+
+    def set_later() -> None:
+        """It was taken, and failed in a kernel or gave other numbers."""
+        for name, value in options.items():
+            setattr(scene, name, value)
+
+    for give in (lambda: fs.Scene("x", **options), set_later):  # type: ignore[arg-type]
+        with pytest.raises(fs.InputError) as caught:
+            give()
+        for word in words:
+            assert word in str(caught.value)
+
+
+def test_settings_that_are_set_later_are_those_of_a_scene_made_with_them() -> None:
+    """A tuple of gravity failed in a kernel by a TypeError; theta was read by a step that has none."""
+    scene, g = fs.Scene("x"), np.array([0.0, 0.0, -1.0])
+    scene.gravity = g
+    g[2] = 5.0
+    assert scene.gravity.tolist() == [0.0, 0.0, -1.0]
+    scene.gravity = (0, 0, -2)  # type: ignore[assignment]
+    assert isinstance(scene.gravity, np.ndarray) and scene.gravity.tolist() == [0.0, 0.0, -2.0]
+    scene.dt = "auto"
+    scene.dt_bounds = (1e-4, 5e-3)
+    assert scene.adaptive and scene.dt == 5e-3
+    scene.dt = 0.02
+    assert not scene.adaptive and scene.dt == 0.02
+    with pytest.raises(fs.InputError, match="nonlinear_tolerance is None; the energy-momentum step must be solved"):
+        scene.nonlinear_tolerance = None
+    scene.theta = 1.0
+    assert scene.integrator == "theta"
+    scene.nonlinear_tolerance = None
+    with pytest.raises(fs.InputError, match="the energy-momentum step must be solved"):
+        scene.integrator = "energy-momentum"
+    scene.nonlinear_tolerance = 1e-4
+    scene.integrator = "energy-momentum"
+    assert scene.theta == 0.5
 
 
 @pytest.mark.parametrize(

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -19,14 +19,13 @@ from femsim.model.drives import PoseFunction
 from femsim.model.holds import Hold
 from femsim.model.parts import OwnPair, Part, skins_of_regions
 from femsim.scene import plausible
-from femsim.scene.checks import LONGEST_STEP, Vector, positive, vector
+from femsim.scene.checks import Vector, vector
 from femsim.scene.frictions import FrictionRule, IgnoredContact, PairFriction, pair_friction
 from femsim.scene.health_bounds import HealthBounds
 from femsim.scene.sensor_kinds import SENSOR_KINDS, SensorSpec
+from femsim.scene.settings import CHECKS, Integrator, health_bounds, scheme, time_step
 from materials import FrictionTable
 
-#: How a step is taken in time.
-Integrator = Literal["theta", "energy-momentum"]
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.\-]{0,99}")
 
 
@@ -57,31 +56,23 @@ class SceneContents:
         most_per_pair: int = 120,
         largest_size: float = plausible.MOVING_SIZES[1],
     ) -> None:
-        self.integrator, self.theta = _scheme(integrator, theta, nonlinear_tolerance)
-        self.strain_damping = _share("strain_damping", strain_damping, " (none)")
-        self.correction = _share("correction", correction)
-        if not isinstance(health, HealthBounds | None):
-            raise InputError(f"health is {health!r}; give fs.HealthBounds(...), or leave it out.")
+        self._integrator, self._theta = scheme(integrator, theta, nonlinear_tolerance)
+        self.strain_damping = strain_damping
+        self.correction = correction
         self.name = name
-        self.health = health or HealthBounds()
-        self.thin_shapes = bool(thin_shapes)
-        self.nonlinear_tolerance = (
-            None if nonlinear_tolerance is None else positive("nonlinear_tolerance", nonlinear_tolerance, "1")
-        )
-        self.max_solves = _whole("max_solves", max_solves)
-        self.most_per_pair = _whole("most_per_pair", most_per_pair)
-        self.dt_bounds = _bounds(dt_bounds)
-        #: whether the length of steps is chosen as the motion needs; dt is then the longest
-        self.adaptive = dt == "auto"
-        if isinstance(dt, str) and dt != "auto":
-            raise InputError(f'dt is {dt!r}; allowed are a number of seconds and "auto".')
-        self.dt = self.dt_bounds[1] if isinstance(dt, str) else positive("dt", dt, "s", LONGEST_STEP)
-        self.time_tolerance = positive("time_tolerance", time_tolerance, "m")
-        self.duration = positive("duration", duration, "s")
-        self.gravity = vector("gravity", gravity)
-        self.largest_size = positive("largest_size", largest_size, "m")
-        self.margin = positive("margin", margin, "m")
-        self.max_correction = positive("max_correction", max_correction, "m/s")
+        self.health: HealthBounds = health_bounds(health)
+        self.thin_shapes = thin_shapes
+        self.nonlinear_tolerance = nonlinear_tolerance
+        self.max_solves = max_solves
+        self.most_per_pair = most_per_pair
+        self.dt_bounds: tuple[float, float] = dt_bounds
+        self._dt = time_step(dt)
+        self.time_tolerance = time_tolerance
+        self.duration = duration
+        self.gravity: np.ndarray = vector("gravity", gravity)
+        self.largest_size = largest_size
+        self.margin = margin
+        self.max_correction = max_correction
         self.bodies: list[Body] = []
         self.parts: list[Part] = []
         self.motions: dict[int, PoseFunction] = {}
@@ -115,6 +106,54 @@ class SceneContents:
         #: notes on the masses of bodies, by number: said unless the body follows a motion, whatever its mass
         self.mass_notes: dict[int, list[str]] = {}
         self.meshes: dict[str, dict[str, Any]] = {}
+
+    if not TYPE_CHECKING:  # which knows the names better
+
+        def __setattr__(self, name: str, value: Any) -> None:
+            """Set an attribute; a setting is checked as where the scene is made.
+
+            Raises
+            ------
+            InputError
+                A setting outside its range.
+            """
+            check = CHECKS.get(name)
+            if name == "nonlinear_tolerance":
+                scheme(self._integrator, None, value)
+            super().__setattr__(name, value if check is None else check(value))
+
+    @property
+    def adaptive(self) -> bool:
+        """Whether the length of steps is chosen as the motion needs; ``dt`` is then the longest."""
+        return self._dt == "auto"
+
+    @property
+    def dt(self) -> float:
+        """Time step, s; set it to "auto" or a number of seconds."""
+        return self.dt_bounds[1] if isinstance(self._dt, str) else self._dt
+
+    @dt.setter
+    def dt(self, value: float | Literal["auto"]) -> None:
+        self._dt = time_step(value)
+
+    @property
+    def theta(self) -> float:
+        """Integration parameter; who sets it chooses the theta rule."""
+        return self._theta
+
+    @theta.setter
+    def theta(self, value: float) -> None:
+        self._integrator, self._theta = scheme("theta", value, self.nonlinear_tolerance)
+
+    @property
+    def integrator(self) -> Integrator:
+        """How a step is taken; "theta" set for another one is backward Euler, until ``theta`` says otherwise."""
+        return self._integrator
+
+    @integrator.setter
+    def integrator(self, value: Integrator) -> None:
+        kept = self._theta if value == self._integrator == "theta" else None
+        self._integrator, self._theta = scheme(value, kept, self.nonlinear_tolerance)
 
     def __repr__(self) -> str:
         bodies = ", ".join(body.name for body in self.bodies) or "no body"
@@ -221,48 +260,3 @@ class SceneContents:
     def pair_friction(self) -> PairFriction:
         """Friction of all pairs of skins, see :func:`femsim.scene.frictions.pair_friction`."""
         return pair_friction(self.parts, self.friction_rules, self.frictions)
-
-
-def _scheme(integrator: Integrator | None, theta: float | None, nonlinear_tolerance: float | None) -> tuple[Integrator, float]:
-    """How a step is taken, and its theta: what is not given follows from what is."""
-    if integrator is None:
-        papers = theta is not None or nonlinear_tolerance is None  # theta alone, or one linearisation a step
-        integrator = "theta" if papers else "energy-momentum"
-    if integrator not in get_args(Integrator):
-        raise InputError(f"integrator is {integrator!r}; allowed are {', '.join(map(repr, get_args(Integrator)))}.")
-    if integrator == "energy-momentum":
-        if theta is not None:
-            raise InputError(f"theta is {theta}; the energy-momentum step has none of its own, so leave it out, or integrator.")
-        if nonlinear_tolerance is None:
-            raise InputError(
-                "nonlinear_tolerance is None; the energy-momentum step must be solved, so give a bound such as 1e-4."
-            )
-        return integrator, 0.5
-    theta = 1.0 if theta is None else theta
-    if not 0.5 <= theta <= 1.0:
-        raise InputError(f"theta is {theta}; allowed are values from 0.5 (mid-point) to 1 (backward Euler).")
-    return integrator, theta
-
-
-def _share(name: str, value: float, least: str = "") -> float:
-    """Check a number from 0 to 1."""
-    if not 0.0 <= value <= 1.0:
-        raise InputError(f"{name} is {value}; allowed are values from 0{least} to 1.")
-    return value
-
-
-def _whole(name: str, value: int) -> int:
-    """Check a number of things, at least one."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise InputError(f"{name} is {value!r}; allowed are whole numbers from 1.")
-    return value
-
-
-def _bounds(given: tuple[float, float]) -> tuple[float, float]:
-    """Check the bounds of an adaptive time step, s."""
-    if not isinstance(given, Sequence) or len(given) != 2:
-        raise InputError(f"dt_bounds is {given!r}; give the shortest and the longest step in s, such as (1e-4, 1e-2).")
-    shortest, longest = (positive("dt_bounds", one, "s") for one in given)
-    if shortest > longest:
-        raise InputError(f"dt_bounds are {shortest:g} and {longest:g} s; give the shortest step first, then the longest.")
-    return shortest, longest
