@@ -118,6 +118,14 @@ def parse_json(text: str) -> Any:
     return content
 
 
+def decoded(data: bytes) -> str:
+    """Text of a table that some other program wrote: UTF-8, with or without a mark, else Latin-1 (a degree or micro sign)."""
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return data.decode("latin-1")
+
+
 def read_text(path: Path, most: int = TEXT_BYTES, encoding: str = "utf-8") -> str:
     """Read a text of at most so many bytes.
 

@@ -181,11 +181,13 @@ def test_units_and_separators(tmp_path: Path) -> None:
         ("x;engineering strain (mm/mm);true stress (MPa);engineering stress (N/mm2)", "0;0.1;9;0.001\n0;0.2;9;0.002\n;;;"),
         ("time (s);strain (%);stress (kPa)", "0,1;10,0;1,0\n0,2;20,0;2,0"),
         ("stretch\tstress (kPa)", "1,1\t1,0\n1,2\t2,0"),
+        ("room (\xb0C);strain (%);stress (N/mm\xb2)", "23;10;0.001\n23;20;0.002"),
     ):
-        path.write_text(f"{head}\n{rows}\n", encoding="utf-8")
-        test = fs.read_tensile_test(path)
-        np.testing.assert_allclose(test.stretch, [1.1, 1.2])
-        np.testing.assert_allclose(test.stress, [1000.0, 2000.0])
+        for encoding in ("utf-8", "latin-1"):  # which testing machines write
+            path.write_text(f"{head}\n{rows}\n", encoding=encoding)
+            test = fs.read_tensile_test(path)
+            np.testing.assert_allclose(test.stretch, [1.1, 1.2])
+            np.testing.assert_allclose(test.stress, [1000.0, 2000.0])
 
 
 def test_percent_without_a_sign_and_strains_called_stretches_are_refused(tmp_path: Path) -> None:
@@ -221,6 +223,9 @@ def test_wrong_input(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
             fs.read_tensile_test(path)
     with pytest.raises(fs.InputError, match="cannot be read"):
         fs.fit_material(tmp_path / "none.csv")
+    path.write_text("strain;stress (MPa)\n0.1;2\n0.2;3\n", encoding="utf-16")
+    with pytest.raises(fs.InputError, match="it is no text; export it as CSV"):
+        fs.read_tensile_test(path)
     with pytest.raises(fs.InputError, match="'ogden' cannot be fitted; did you mean 'ogden_"):
         fs.fit_material(good, ["ogden"])
     with pytest.raises(fs.InputError, match=r"0 samples lie between the strains 2 and 3, .* the test has strains 0 to 1\.5"):

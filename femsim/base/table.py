@@ -18,7 +18,7 @@ import numpy as np
 import foreign
 from femsim.base.errors import InputError
 from femsim.base.units import split_unit, units_of_row
-from foreign.text import read_bytes
+from foreign.text import decoded, read_bytes
 
 #: A table of more columns is none.
 MOST_COLUMNS = 5000
@@ -107,11 +107,7 @@ def read_table(path: Path, what: str = "log") -> Table:
         raise InputError(
             f"the {what} {path} is no text; export it as CSV, or give it the suffix of its kind (.c3d, .mcap, .bag)."
         )
-    try:
-        text = raw.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        text = raw.decode("latin-1")
-    lines = [(k, line.strip(" ")) for k, line in enumerate(text.splitlines(), start=1) if line.strip()]
+    lines = [(k, line.strip(" ")) for k, line in enumerate(decoded(raw).splitlines(), start=1) if line.strip()]
     if not lines:
         raise InputError(f"the {what} {path} is empty; check the logger, or give another file.")
     delimiter, comma, first = _layout(f"the {what} {path}", lines)

@@ -13,7 +13,7 @@ import numpy as np
 
 import foreign
 from femsim.base.errors import InputError
-from foreign.text import read_text
+from foreign.text import decoded, read_bytes
 
 #: Samples that a test must have; larger numbers, and longer names of columns, are none of a tensile test.
 LEAST_SAMPLES, _LARGEST, _LONGEST_TITLE = 2, 1e15, 200
@@ -77,7 +77,10 @@ def read_tensile_test(path: str | Path) -> TensileTest:
     """
     path = Path(path)
     try:
-        text = read_text(path, encoding="utf-8-sig")
+        raw = read_bytes(path)
+        if b"\0" in raw[:4096]:
+            raise foreign.Refused("it is no text; export it as CSV")
+        text = decoded(raw)
         marks = sorted(";\t,", key=text.count, reverse=True)
         tables = {mark: list(csv.reader(text.splitlines(), delimiter=mark)) for mark in marks}
     except (OSError, foreign.Refused, csv.Error) as error:
