@@ -277,6 +277,8 @@ def test_other_refusals(tmp_path: Path) -> None:
     assert fs.read_log(good, {"sensor": "left"}, sensors=["left", "right"]).sensor == "left"
     with pytest.raises(fs.InputError, match=r"kind that is not read; allowed are text tables"):
         fs.read_log(text(tmp_path / "log.xlsx"))
+    with pytest.raises(fs.InputError, match=r"card.toml is no log but a card, .* give it as --card .*card.toml"):
+        fs.read_log(text(tmp_path / "card.toml"))
     with pytest.raises(fs.InputError, match="does not exist"):
         fs.read_log(tmp_path / "none.csv")
     for card, words in (

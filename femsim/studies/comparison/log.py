@@ -138,6 +138,10 @@ def read_log(
         recording = read_ros(path, card)
     elif text:
         recording = read_text(path, card, sensors, markers)
+    elif suffix == ".toml":
+        raise InputError(
+            f"{path} is no log but a card, which says how logs are read; give it as --card {path} (in Python: card=)."
+        )
     else:
         raise InputError(
             f"the log {path} is of a kind that is not read; allowed are text tables ({', '.join(_TABLES)}), .c3d, .mcap, "
