@@ -473,6 +473,7 @@ def test_all_holders_are_taken_at_their_surface(on: str) -> None:
         ("blok", [0], {"motion": still}, ("'blok'", "block")),
         ("block", [0, 18], {"motion": still}, ("node 18", "0 to 17")),
         ("block", [0.5], {"motion": still}, ("float64", "node numbers")),
+        ("block", [True, False], {"motion": still}, ("type bool", "lambda p: p[:, 2] > 0.01; np.flatnonzero makes numbers")),
         ("block", lambda x: x, {"motion": still}, ("where gave shape (18, 3)", "(18,)")),
         ("block", lambda x: x[:, 2] > 1, {"motion": still}, ("chooses no node", "reaches from")),
         ("block", lambda x: x[:, 2] < 0, {"motion": still}, ("held already by 'fixed'",)),

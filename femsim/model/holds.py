@@ -107,8 +107,11 @@ def chosen_nodes(what: str, points: np.ndarray, where: Callable[[np.ndarray], np
     else:
         numbers = np.asarray(where)
         if numbers.ndim != 1 or (numbers.size and numbers.dtype.kind not in "iu"):
+            given = f"has shape {numbers.shape} and type {numbers.dtype}" if numbers.ndim else f"is {where!r}"
+            mask = "; np.flatnonzero makes numbers of yes and no" if numbers.dtype.kind == "b" else ""
             raise InputError(
-                f"{what} has shape {numbers.shape} and type {numbers.dtype}; allowed are node numbers or a condition on points."
+                f"{what} {given}; allowed are node numbers or a condition on points (n, 3) m, "
+                f"e.g. lambda p: p[:, 2] > 0.01{mask}."
             )
         nodes = np.unique(numbers.astype(np.int64))
         if len(nodes) and not 0 <= nodes[0] <= nodes[-1] < n:
