@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import numpy as np
@@ -424,8 +425,16 @@ def test_a_simulation_ends_where_a_run_does() -> None:
         (lambda sim: sim.read("flor"), "sensor 'flor' is unknown in scene 'small_cube'; did you mean 'floor'"),
         (lambda sim: sim.read("floor"), "no reading before the first step"),
         (lambda sim: sim.points("box"), "it is rigid and has none; ask for its pose"),
-        (lambda sim: sim.points("ball"), "body 'ball' is unknown"),
-        (lambda sim: sim.pose("cube"), "no rigid part is called so"),
+        (
+            lambda sim: sim.points("floor"),
+            "it is rigid and has none; ask for its pose. Of soft bodies and rods there is only cube",
+        ),
+        (lambda sim: sim.points("ball"), "no soft body or rod is called so; there is only cube"),
+        (lambda sim: sim.pose("cube"), "it deforms: ask for its points; no rigid part is called so"),
+        (lambda sim: sim.set("gravity", (0, 0, 0)), "'gravity' is no target but a setting of the scene: change it there, make"),
+        (lambda sim: sim.restore(sim.state), "restore: saved is a State; give what save"),
+        (lambda sim: sim.save().write(3), "path is 3, but must be a text or a path"),
+        (lambda sim: fs.Simulation(cube_scene(), record="no"), "record is 'no', but must be True or False"),
         (lambda sim: sim.restore(fs.Simulation(many_drives()).save()), "of another scene: its body 0 is hand of 8 coord"),
         (lambda sim: sim.restore(3), "restore: saved is 3; give what save"),
         (lambda sim: fs.Simulation(cube_scene(), "conda"), "solver 'conda' is unknown"),
@@ -493,23 +502,121 @@ def test_what_another_scene_saved_is_refused(other: dict[str, Any], said: str, b
     assert heavier.time == pytest.approx(3 * DT) and heavier.step().converged
 
 
-@pytest.mark.parametrize("what", ["sensor", "body", "drive", "friction"])
-def test_what_is_added_to_the_scene_later_is_no_part_of_a_simulation(what: str) -> None:
-    """It was taken without a word, and did nothing."""
+def later_scene() -> fs.Scene:
     scene = fs.Scene("later", dt=DT, duration=1.0)
     scene.add_floor()
-    box = scene.add_rigid("box", fs.Box((0.02, 0.02, 0.02)), mass=0.1, position=(0.0, 0.0, 0.02))
-    sim = fs.Simulation(scene)
-    sim.step()
-    if what == "sensor":
-        scene.sensor("place", box, kind="marker")
-    elif what == "body":
-        scene.add_rigid("ball", fs.Sphere(0.01), mass=0.1, position=(0.0, 0.0, 1.0))
-    elif what == "drive":
-        scene.drive(box, fs.Motion([0.0, 1.0], [(0.0, 0.0, 0.0), (0.0, 0.0, 0.1)]))
-    else:
-        scene.set_friction(box, "floor", 0.3)
-    word = {"sensor": "sensors", "body": "bodies", "drive": "drives", "friction": "rules of contact"}[what]
-    with pytest.raises(fs.InputError, match=rf"later.* has other .*{word}.*fs\.Simulation"):
+    scene.add_rigid("box", fs.Box((0.02, 0.02, 0.02)), mass=0.1, position=(0.0, 0.0, 0.02))
+    scene.set_friction("box", "floor", 0.5)
+    scene.sensor("force", "box")
+    return scene
+
+
+CHANGES: dict[str, Callable[[fs.Scene], Any]] = {
+    "other sensors": lambda scene: scene.sensor("place", "box", kind="marker"),
+    "other bodies and parts": lambda scene: scene.add_rigid("ball", fs.Sphere(0.01), mass=0.1, position=(0.0, 0.0, 1.0)),
+    "other drives, loads": lambda scene: scene.drive("box", fs.Motion([0.0, 1.0], [(0.0, 0.0, 0.0), (0.0, 0.0, 0.1)])),
+    "other rules of contact": lambda scene: scene.set_friction("box", "floor", 0.3),  # instead of the one before
+    "other pairs without contact": lambda scene: scene.ignore_contact("box", "floor"),
+    "other surfaces of parts": lambda scene: scene.contact_by_faces("box"),
+    r"another gravity, \(0, 0, -1\) for \(0, 0, -9.81\)": lambda scene: setattr(scene, "gravity", (0, 0, -1)),
+    r"another gravity, \(0, 0, 0\)": lambda scene: scene.gravity.fill(0.0),
+    "another dt, 0.02 for": lambda scene: setattr(scene, "dt", 0.02),
+    "another integrator, 'theta' for 'energy-momentum'": lambda scene: setattr(scene, "theta", 1.0),
+    "another margin": lambda scene: setattr(scene, "margin", 0.002),
+    "another health": lambda scene: setattr(scene, "health", fs.HealthBounds(led_overlap=(1.0, 1.0))),
+}
+
+
+@pytest.mark.parametrize("said", CHANGES)
+def test_what_is_changed_in_the_scene_later_is_not_taken_in_silence(said: str) -> None:
+    """It was taken without a word, and did nothing; gravity in place did so by half."""
+    scene = later_scene()
+    sim = fs.Simulation(scene, record=True).step()
+    CHANGES[said](scene)
+    with pytest.raises(fs.InputError, match=rf"step: scene 'later' has .*{said}.* than when.*fs\.Simulation"):
         sim.step()
+    run = sim.close()  # what it recorded stands
+    assert run is not None and run.status == "converged" and list(run.sensors) == ["force"] and sim.read("force").force[2] > 0.0
     fs.Simulation(scene).step()
+
+
+def test_a_run_says_that_its_scene_was_changed_in_between() -> None:
+    scene = later_scene()
+    with pytest.raises(fs.InputError, match="on_step: scene 'later' has another gravity"):
+        fs.simulate(scene, quiet=True, on_step=lambda *_: setattr(scene, "gravity", (0, 0, 0)))
+
+
+def test_from_here_on_under_another_gravity() -> None:
+    """A box falls 0.1 s by 1 m/s^2, then 0.1 s by 2 m/s^2 and sideways: its speed is the sum."""
+    scene = fs.Scene("fall", dt=DT, duration=1.0, gravity=(0.0, 0.0, -1.0))
+    scene.add_rigid("box", fs.Box((0.01, 0.01, 0.01)), mass=0.1)
+    before = fs.Simulation(scene)
+    saved = before.step(round(0.1 / DT)).save()
+    scene.gravity = (0.5, 0.0, -2.0)  # type: ignore[assignment]
+    sim = fs.Simulation(scene)
+    sim.restore(saved)
+    sim.step(round(0.1 / DT))
+    assert sim.state.v[:3] == pytest.approx((0.05, 0.0, -0.3)) and sim.verdict == "good"
+    with pytest.raises(fs.InputError, match="another gravity"):
+        before.step()
+
+
+def test_what_came_later_is_not_read() -> None:
+    scene = later_scene()
+    sim = fs.Simulation(scene).step()
+    scene.add_soft("cube", fs.box_tets((0.02, 0.02, 0.02), 1), "ecoflex_00_50", position=(0.5, 0.0, 0.1))
+    scene.add_rigid("ball", fs.Sphere(0.01), mass=0.1, position=(0.0, 0.0, 1.0))
+    scene.sensor("ball", "ball")
+    asked = {"points": lambda: sim.points("cube"), "pose": lambda: sim.pose("ball"), "read": lambda: sim.read("ball")}
+    for call, ask in asked.items():
+        with pytest.raises(fs.InputError, match=rf"{call}: scene 'later' has other bodies and parts and sensors than"):
+            ask()
+
+
+def test_no_attribute_is_set_in_silence() -> None:
+    sim = fs.Simulation(later_scene())
+    for name, said in (("gravity", "is one of the scene: change it there"), ("time", "to be read"), ("tolerance", "give it as")):
+        with pytest.raises(AttributeError, match=rf"{name} of a simulation cannot be set; .*{said}"):
+            setattr(sim, name, 1.0)
+    with pytest.raises(AttributeError, match="no attribute 'positions'; did you mean 'points'"):
+        _ = sim.positions  # type: ignore[attr-defined]
+
+
+def test_threads_that_step_a_simulation_and_its_fork_wait_for_each_other() -> None:
+    """They moved the shared bodies at once: of 20 steps each they counted 10 and 9, to wrong places."""
+    alone = fs.Simulation(cube_scene()).step(21)
+    sim = fs.Simulation(cube_scene()).step()
+    twins = [sim, sim.fork()]
+    threads = [Thread(target=lambda one=one: [one.step() for _ in range(20)]) for one in twins]  # type: ignore[misc]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60.0)
+    assert all(twin.state == alone.state for twin in twins)
+
+
+def test_a_function_of_the_scene_takes_no_step() -> None:
+    """It recursed until Python had enough."""
+    scene = fs.Scene("inside", dt=DT, duration=1.0)
+    others: list[fs.Simulation] = []
+
+    def load(t: float) -> tuple[tuple[float, ...], tuple[float, ...]]:
+        for other in others:
+            other.step()
+        return (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
+
+    scene.add_rigid("box", fs.Box((0.01, 0.01, 0.01)), mass=0.1, load=load)
+    sim = fs.Simulation(scene).step()
+    others.append(sim.fork())
+    with pytest.raises(fs.InputError, match="step: a step of 'inside' is being taken, and a function of the scene calls"):
+        sim.step()
+    others.clear()
+    assert sim.step().state.step == 2
+
+
+def test_two_recordings_to_one_folder(tmp_path: Path) -> None:
+    with fs.Simulation(cube_scene(), out=tmp_path / "run") as sim:
+        sim.step()
+        for overwrite in (False, True):
+            with pytest.raises(fs.InputError, match=r"of this process is writing into the run folder .*; close\(\) it first"):
+                fs.Simulation(cube_scene(), out=tmp_path / "run", overwrite=overwrite)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import os
+import platform
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -81,6 +82,11 @@ def refuse_busy(folder: Path) -> None:
     process = info.get("process") if isinstance(info, dict) else None
     if is_locked(folder) or (process and is_written_to(folder, info)):
         known = process if isinstance(process, dict) else None
+        if known and (known.get("pid"), known.get("host")) == (os.getpid(), platform.node()):
+            raise InputError(
+                f"a simulation or run of this process is writing into the run folder {folder}; close() it first, or choose "
+                "another by --out."
+            )
         who = f"process {known.get('pid')} on {known.get('host')}" if known else "another process"
         raise InputError(f"{who} is writing into the run folder {folder}; wait until it ends, or choose another by --out.")
 

@@ -178,6 +178,7 @@ def run_loop(
             course.tally.count(number, report, stepper.scene.part_names)
             if on_step is not None:
                 on_step(stepper, report)
+                stepper.described.refuse_changes("on_step")
             advance(report)
             if until is not None and (reason := until(recorder.last_row())):
                 ended = f" Ended after step {number} of {n_steps}: {reason}"

@@ -11,7 +11,7 @@ import numpy as np
 
 import foreign
 from contact.solvers.base import below
-from femsim.base.errors import InputError
+from femsim.base.errors import InputError, naming_parameters
 from femsim.base.files import replacing, write_errors
 from femsim.scene.scene import Scene
 from femsim.step.state import State
@@ -66,6 +66,7 @@ class Saved:
     def __repr__(self) -> str:
         return f"<Saved simulation at {self.state.t:g} s, step {self.state.step}>"
 
+    @naming_parameters
     def write(self, path: str | Path) -> None:
         """Write it to a file in numpy's format npz, without the health verdict; it is there as a whole or not at all.
 
@@ -85,6 +86,7 @@ class Saved:
             np.savez(file, allow_pickle=False, version=np.array(VERSION), **arrays)
 
     @classmethod
+    @naming_parameters
     def read(cls, path: str | Path) -> Saved:
         """Read a file that :meth:`write` wrote; its health verdict starts anew.
 

@@ -388,6 +388,8 @@ class Sensors:
     def __init__(self, stepper: Stepper) -> None:
         scene, settings, gaps = stepper.scene, stepper.settings, GapSearch(stepper)
         self._stepper = stepper
+        #: the sensors that are read: the scene may get others later
+        self.specs = tuple(scene.sensors)
         self._readers = [READERS[sensor.kind](stepper, sensor, gaps) for sensor in scene.sensors]
         self._instruments = {
             sensor.name: Instrument(sensor.reading, settings.dt, settings.gravity)

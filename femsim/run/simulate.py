@@ -366,7 +366,7 @@ def finish(
     info["timings_s"] = {stage: stepper.timings[stage] for stage in STAGES} | {"wall": wall, "first_step": course.first_step}
     _tell_end(recorder, file, course, status, message + ("" if status in FINISHED else kept))
     file.write()
-    sensors = series_of(stepper.scene.sensors, recorder.sensor_table.table())
+    sensors = series_of(recorder.sensors.specs, recorder.sensor_table.table())
     return Run(status, info["message"], recorder.folder, recorder.steps.table(), end=stepper, info=info, **sensors)
 
 

@@ -5,15 +5,18 @@ from __future__ import annotations
 import inspect
 import logging
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial, wraps
 from pathlib import Path
-from typing import Any, Literal, NoReturn
+from threading import Lock, RLock
+from typing import TYPE_CHECKING, Any, Concatenate, Literal, NoReturn, ParamSpec, TypeVar
 
 import numpy as np
 
 from contact import ContactError, Remembering, Solver
-from femsim.base.errors import InputError, did_you_mean, naming_all_parameters, naming_parameters
+from femsim.base.arguments import shown
+from femsim.base.errors import InputError, did_you_mean, naming_all_parameters, naming_parameters, no_attribute
 from femsim.base.threads import BlasThreads
 from femsim.model.bodies.kinds import robot
 from femsim.model.bodies.outputs import points_of
@@ -27,6 +30,7 @@ from femsim.run.sensors import Sensors, sensor_columns
 from femsim.run.simulate import MAX_HALVINGS, Begun, Call, begin, solver_of
 from femsim.run.verdict import Verdict
 from femsim.scene.checks import Handle, name_of, part_of, vector
+from femsim.scene.described import SETTINGS
 from femsim.scene.plausible import grouped, without_digits
 from femsim.scene.scene import Scene
 from femsim.step.adaptive import take_adaptive_step
@@ -36,6 +40,15 @@ from femsim.step.report import StepReport
 from femsim.step.state import State
 from femsim.step.stepper import Stepper
 
+_Given = ParamSpec("_Given")
+_Returned = TypeVar("_Returned")
+#: How what a scene says is changed on the way.
+_ON_THE_WAY = "change it there, make a new fs.Simulation(scene), and let that restore what save() of this one gives"
+#: Names that others have for what a simulation has.
+_OTHER_WORDS = {
+    "t": "time", "timestep": "dt", "positions": "points", "nodes": "points", "sensors": "read", "sensor": "read", "steps": "row",
+    "run": "step", "advance": "step", "load": "restore", "copy": "fork", "clone": "fork", "apply_force": "push",
+}  # fmt: skip
 #: Notes, without digits, that simulations of this process have said: an environment makes a new one for each episode.
 _SAID: set[str] = set()
 
@@ -44,12 +57,35 @@ class StepFailedError(RuntimeError):
     """A step gave numbers that nothing can go on with; the simulation stands where it was before it."""
 
 
+class _Turn:
+    """Who may move the bodies of a scene: one thread at a time, whatever simulation of it steps; ``moving`` within a step."""
+
+    def __init__(self) -> None:
+        self.lock, self.moving = RLock(), False
+
+
+_TURNS: weakref.WeakKeyDictionary[Scene, _Turn] = weakref.WeakKeyDictionary()
+_ADDING = Lock()
+
+
+def _in_turn(
+    function: Callable[Concatenate[Simulation, _Given], _Returned],
+) -> Callable[Concatenate[Simulation, _Given], _Returned]:
+    """Let a method wait until no other thread moves the bodies of the scene; a decorator."""
+
+    @wraps(function)
+    def alone(self: Simulation, /, *args: _Given.args, **kwargs: _Given.kwargs) -> _Returned:
+        with self._engine.turn.lock:
+            return function(self, *args, **kwargs)
+
+    return alone
+
+
 class _Engine:
     """What a simulation and its forks share: one stepper, its sensors and its judge. One of them is ``active`` at a time."""
 
     def __init__(self, scene: Scene, call: Call, begun: Begun, recorder: Recorder | None) -> None:
         self.scene, self.call, self.begun, self.stepper = scene, call, begun, begun.stepper
-        self.contents = _contents(scene)
         self.sensors = recorder.sensors if recorder else Sensors(self.stepper)
         self.health = recorder.health if recorder else HealthWatch(self.stepper)
         self.names = names_of(scene)
@@ -57,6 +93,8 @@ class _Engine:
         self.threads = BlasThreads(call.threads)
         self.columns = (sensor_columns(scene), step_columns())
         self.active: Simulation | None = None
+        with _ADDING:
+            self.turn = _TURNS.setdefault(scene, _Turn())
         #: solvers of forks that are gone; the factors that they keep are often those that the next fork needs
         self.spare: list[Solver] = []
 
@@ -68,15 +106,6 @@ class _Engine:
                 made.recall(memory)
         weakref.finalize(fork, self.spare.append, made).atexit = False
         return made
-
-
-def _contents(scene: Scene) -> dict[str, int]:
-    """How much of everything a scene has, by name."""
-    rules = len(scene.friction_rules) + len(scene.restitution_rules) + len(scene.softness_rules)
-    return {
-        "bodies": len(scene.bodies), "parts": len(scene.parts), "sensors": len(scene.sensors), "couplings": len(scene.couplings),
-        "holds": len(scene.holds), "drives, loads or other functions of time": len(scene.commands), "rules of contact": rules,
-    }  # fmt: skip
 
 
 def _refuse_options_of_folder(**given: object) -> None:
@@ -100,7 +129,7 @@ class Simulation:
     """A scene in motion that you step yourself: for control loops, learning, and planning ahead.
 
     The engine is that of :func:`~femsim.run.simulate.simulate`: the same steps give the same bits. Forks share one set of bodies,
-    so use a simulation and its forks in one thread; other processes run side by side.
+    so threads that step a simulation and its forks wait for each other; other processes run side by side.
 
     Parameters
     ----------
@@ -138,7 +167,7 @@ class Simulation:
     _run: Run | None = None
     _report: StepReport | None = None
 
-    @naming_parameters
+    @partial(naming_parameters, at_once=True)
     def __init__(
         self,
         scene: Scene,
@@ -183,6 +212,7 @@ class Simulation:
             self._cut = f"{kind.__name__}: {error}".rstrip(": ")
         self.close()
 
+    @_in_turn
     def close(self) -> Run | None:
         """Complete the recording and release the scene, whose targets follow the scene again.
 
@@ -209,6 +239,24 @@ class Simulation:
             "keeps where it stands."
         )
 
+    if not TYPE_CHECKING:  # which knows the names better
+
+        def __setattr__(self, name: str, value: Any) -> None:
+            """Refuse what looks like a setting and would change nothing."""
+            if not name.startswith("_"):
+                hint = f"; it is one of the scene: {_ON_THE_WAY}" if name in SETTINGS else ""
+                if hint or hasattr(type(self), name):
+                    raise AttributeError(f"{name} of a simulation cannot be set{hint or '; it is to be read'}.")
+                if name in inspect.signature(type(self).__init__).parameters:
+                    raise AttributeError(f"{name} of a simulation cannot be set; give it as fs.Simulation(scene, {name}=...).")
+            super().__setattr__(name, value)
+
+        def __getattr__(self, name: str) -> NoReturn:
+            """Name the nearest of what a simulation has; asked for what is not there."""
+            raise no_attribute(
+                "a simulation", name, [known for known in dir(type(self)) if not known.startswith("_")], _OTHER_WORDS
+            )
+
     def __repr__(self) -> str:
         return f"<Simulation of {self._engine.scene.name!r} at {self.time:g} s, step {self.state.step}>"
 
@@ -230,6 +278,7 @@ class Simulation:
         return self._engine.stepper.settings.dt
 
     @property
+    @_in_turn
     def stepper(self) -> Stepper:
         """The engine, as ``on_step`` of :func:`~femsim.run.simulate.simulate` gets it: to read, not to write."""
         self._activate()
@@ -246,12 +295,14 @@ class Simulation:
         return not self._rows[1] or bool(self.row()["converged"])
 
     @property
+    @_in_turn
     def verdict(self) -> Verdict:
         """What the steps so far are worth as physics: "good", "doubtful" or "wrong", as of a run that ended here."""
         self._activate()
         return self._engine.health.so_far().verdict
 
     @property
+    @_in_turn
     def reasons(self) -> list[str]:
         """Why, one sentence each; empty when good."""
         self._activate()
@@ -262,6 +313,7 @@ class Simulation:
         """What is unlikely in the scene, as in ``notes`` of a run; said on stderr too, once in a process."""
         return grouped(self._engine.stepper.notes)
 
+    @_in_turn
     def points(self, body: Handle | str) -> np.ndarray:
         """Positions of the nodes of a soft body, or of the centres of the links of a rod, (n, 3), m, world.
 
@@ -272,12 +324,22 @@ class Simulation:
         InputError
             No such body, or a rigid one.
         """
-        engine, own = self._engine, self._engine.scene.body(name_of(body))
-        points = points_of(own.kind, self.state.q[engine.stepper.system.q_slices[engine.scene.bodies.index(own)]])
+        engine, name = self._engine, name_of(body)
+        scene, slices = engine.scene, engine.stepper.system.q_slices
+        number = next((k for k, one in enumerate(scene.bodies) if one.name == name), None)
+        if number is not None and number >= len(slices):  # it came later
+            engine.stepper.described.refuse_changes("points")
+        points = None if number is None else points_of(scene.bodies[number].kind, self.state.q[slices[number]])
         if points is None:
-            raise InputError(f"points of {own.name!r}: it is rigid and has none; ask for its pose.")
+            known = did_you_mean(name, [one.name for one in scene.bodies if points_of(one.kind, one.initial_q()) is not None])
+            if number is None and name not in scene.part_names:
+                raise InputError(f"points of {name!r}: no soft body or rod is called so{known}")
+            raise InputError(
+                f"points of {name!r}: it is rigid and has none; ask for its pose. Of soft bodies and rods{known[1:]}"
+            )
         return points.copy()
 
+    @_in_turn
     def pose(self, part: Handle | str, *, tool: Sequence[float] | np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
         """Rotation (3, 3), 1, and position (3,), m, of a rigid part, world: "box", "gripper.left", "arm.hand".
 
@@ -296,9 +358,12 @@ class Simulation:
         """
         part, rigid = part_of(part), self._engine.scene.rigid_parts()
         if part not in rigid:
-            raise InputError(f"pose of {part!r}: no rigid part is called so{did_you_mean(part, rigid)}")
+            its_points = " it deforms: ask for its points;" if part in self._engine.scene.part_names else ""
+            raise InputError(f"pose of {part!r}:{its_points} no rigid part is called so{did_you_mean(part, rigid)}")
         self._activate()
         number, stepper = self._engine.scene.part_names.index(part), self._engine.stepper
+        if number >= len(self._engine.names["part"]):  # it came later
+            stepper.described.refuse_changes("pose")
         rotation, position = (one.copy() for one in stepper.link_pose(number))
         if tool is not None:
             own, point = self._engine.scene.parts[number], vector(f"pose of {part!r}: tool", tool)
@@ -310,6 +375,7 @@ class Simulation:
 
     # ------------------------------------------------------------------ steps
 
+    @_in_turn
     def step(self, n: int = 1) -> Simulation:
         """Take some time steps; return the simulation itself, so that a reading can follow.
 
@@ -325,9 +391,15 @@ class Simulation:
         if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
             raise InputError(f"step: n is {n!r}; allowed are whole numbers from 1.")
         self._open("step")
-        with self._engine.threads.limit():
+        engine = self._engine
+        with engine.threads.limit():
             for _ in range(int(n)):
-                self._step()
+                engine.stepper.described.refuse_changes("step")
+                engine.turn.moving = True
+                try:
+                    self._step()
+                finally:
+                    engine.turn.moving = False
         return self
 
     def _step(self) -> None:
@@ -373,6 +445,7 @@ class Simulation:
         own = {command.name: f"{command.what}, {command.unit}" for command in commands}
         return {command.label: own[command.name] for command in commands if command.label} | own
 
+    @_in_turn
     def set(self, target: Handle | str, value: Any, *, over: float = 0.0) -> None:
         """Command a target instead of what the scene says, from now on.
 
@@ -396,6 +469,8 @@ class Simulation:
         target, commands = name_of(target), self._engine.scene.commands
         chosen = [c for c in commands.values() if target in (c.name, c.label)]
         if not chosen or not target:
+            if target in SETTINGS:
+                raise InputError(f"{target!r} is no target but a setting of the scene: {_ON_THE_WAY}.")
             known = did_you_mean(target, self.targets)
             raise InputError(f"target {target!r} is unknown in scene {self._engine.scene.name!r}{known}")
         if not (np.isfinite(over) and over >= 0.0):
@@ -411,6 +486,7 @@ class Simulation:
                 command.take(value, self.time, within)
             self._commands[command.name] = command.memory()
 
+    @_in_turn
     def push(
         self,
         part: Handle | str,
@@ -469,13 +545,15 @@ class Simulation:
             Unknown sensor, or no step yet.
         """
         sensor, columns, row = name_of(sensor), self._engine.columns[0], self._rows[0]
-        scene = self._engine.scene
-        names = [name for s in scene.sensors for name in ([s.name, f"{s.name}_measured"] if s.reading else [s.name])]
+        scene, specs = self._engine.scene, self._engine.sensors.specs
+        if sensor in [s.name for s in scene.sensors[len(specs) :]]:  # it came later
+            self._engine.stepper.described.refuse_changes("read")
+        names = [name for s in specs for name in ([s.name, f"{s.name}_measured"] if s.reading else [s.name])]
         if sensor not in names:
             raise InputError(f"sensor {sensor!r} is unknown in scene {scene.name!r}{did_you_mean(sensor, names)}")
         if not row:
             raise InputError(f"sensor {sensor!r} has no reading before the first step; take one by step().")
-        groups = series_of(scene.sensors, {name: np.array([value]) for name, value in zip(columns, row, strict=True)})
+        groups = series_of(specs, {name: np.array([value]) for name, value in zip(columns, row, strict=True)})
         return next(groups[group][sensor].at(0) for group in SERIES if sensor in groups[group])
 
     def row(self) -> dict[str, float]:
@@ -486,6 +564,7 @@ class Simulation:
 
     # ------------------------------------------------------------------ to and fro
 
+    @_in_turn
     def save(self) -> Saved:
         """Keep where it stands, for :meth:`restore`; :meth:`Saved.write` puts it into a file."""
         if self._engine.active is not self:
@@ -496,6 +575,7 @@ class Simulation:
         engine = self._engine
         return Saved(engine.stepper.state, memory, dict(self._commands), pushes, self._rows, engine.health.memory(), engine.names)
 
+    @_in_turn
     def restore(self, saved: Saved) -> None:
         """Go back (or on) to where a simulation of this scene stood.
 
@@ -509,7 +589,7 @@ class Simulation:
             Or this one records or was closed.
         """
         if not isinstance(saved, Saved):
-            raise InputError(f"restore: saved is {saved!r}; give what save() returned, or fs.Saved.read(file).")
+            raise InputError(f"restore: saved is {shown(saved)}; give what save() returned, or fs.Saved.read(file).")
         if self._recording is not None:
             raise InputError("a simulation that records cannot go back, since a run goes on in time; fork it, or do not record.")
         self._open("restore", stay=True)
@@ -558,6 +638,7 @@ class Simulation:
         if seed is not None:
             self._engine.sensors.reseed(seed)
 
+    @_in_turn
     def fork(self) -> Simulation:
         """Make a twin that stands here and goes its own way.
 
@@ -575,18 +656,17 @@ class Simulation:
 
     def _open(self, call: str, *, stay: bool = False) -> None:
         """Refuse a call where it was closed; unless the bodies are to stay whose they are, let them be its own."""
+        if self._engine.turn.moving:
+            raise InputError(
+                f"{call}: a step of {self._engine.scene.name!r} is being taken, and a function of the scene calls this within "
+                "it; call it between steps."
+            )
         if self._closed:
             raise InputError(
                 f"{call}: the simulation of {self._engine.scene.name!r} was closed at {self.time:g} s; make a new one, "
                 "fs.Simulation(scene), or fork it before it is closed."
             )
-        before, now = self._engine.contents, _contents(self._engine.scene)
-        if now != before:
-            more = [name for name in now if now[name] != before[name]]
-            raise InputError(
-                f"{call}: scene {self._engine.scene.name!r} has other {' and '.join(more)} than when this simulation was made; "
-                "it knows nothing of them. Make a new one, fs.Simulation(scene)."
-            )
+        self._engine.stepper.described.refuse_changes(call)
         if not stay:
             self._activate()
 

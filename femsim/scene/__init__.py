@@ -11,6 +11,8 @@
     What statements about friction and restitution say of parts; the calls about pairs: friction, no contact, sensors.
 `own_contact`
     Which links of one robot may have contact with each other.
+`settings`, `described`
+    What the settings may be; what a simulation was made of, to tell when the scene is changed later.
 `plausible`, `health_bounds`
     Notes on values of the wrong order; the bounds of the health verdict.
 `sensor_kinds`

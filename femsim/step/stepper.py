@@ -16,6 +16,7 @@ from contact.metrics_kernels import TINY
 from femsim.base.errors import InputError
 from femsim.model.bodies.body import Body, StepSettings
 from femsim.model.contact_rules import ContactRules, Welded
+from femsim.scene.described import Described
 from femsim.scene.frictions import anisotropic_pairs, pair_restitution, pair_softness
 from femsim.scene.own_contact import own_pairs
 from femsim.scene.pairs import ignored_pairs, led_parts, loose_parts
@@ -95,6 +96,8 @@ class Stepper:
         Reads what a step says about the health of a run.
     notes : list of str
         What seems odd about the scene, in words.
+    described : Described
+        What the scene said when the stepper was made; it follows no change of it.
     on_restore : list of callable
         Each is called with the ``sensors`` of a state that was restored: who reads sensors goes on from there.
 
@@ -141,6 +144,7 @@ class Stepper:
         self._paced: dict[bool, tuple[Placed, np.ndarray, np.ndarray, list[float | np.ndarray]]] = {}
         self.vital_signs = VitalSigns(scene, self.system, self.contacts, self.state)
         self.notes = check_start(scene, self.contacts, self.vital_signs, self.state, self.settings.dt)
+        self.described = Described(scene)
 
     def __repr__(self) -> str:
         return f"<Stepper of {self.scene.name!r} at {self.state.t:g} s, {len(self.state.v)} velocities>"
