@@ -245,7 +245,7 @@ class Simulation:
             """Refuse what looks like a setting and would change nothing."""
             if not name.startswith("_"):
                 hint = f"; it is one of the scene: {_ON_THE_WAY}" if name in SETTINGS else ""
-                if hint or hasattr(type(self), name):
+                if hint or isinstance(getattr(type(self), name, None), property):
                     raise AttributeError(f"{name} of a simulation cannot be set{hint or '; it is to be read'}.")
                 if name in inspect.signature(type(self).__init__).parameters:
                     raise AttributeError(f"{name} of a simulation cannot be set; give it as fs.Simulation(scene, {name}=...).")
