@@ -506,6 +506,8 @@ def later_scene() -> fs.Scene:
     scene = fs.Scene("later", dt=DT, duration=1.0)
     scene.add_floor()
     scene.add_rigid("box", fs.Box((0.02, 0.02, 0.02)), mass=0.1, position=(0.0, 0.0, 0.02))
+    scene.add_soft("cube", fs.box_tets((0.02, 0.02, 0.02), 1), "ecoflex_00_50", position=(0.5, 0.0, 0.01))
+    scene.set_friction("cube", "floor", 0.4)
     scene.set_friction("box", "floor", 0.5)
     scene.sensor("force", "box")
     return scene
@@ -517,6 +519,8 @@ CHANGES: dict[str, Callable[[fs.Scene], Any]] = {
     "other drives, loads": lambda scene: scene.drive("box", fs.Motion([0.0, 1.0], [(0.0, 0.0, 0.0), (0.0, 0.0, 0.1)])),
     "other rules of contact": lambda scene: scene.set_friction("box", "floor", 0.3),  # instead of the one before
     "other pairs without contact": lambda scene: scene.ignore_contact("box", "floor"),
+    "other holds": lambda scene: scene.hold("cube", [0, 1, 2], fs.Motion([0.0], [(0.0, 0.0, 0.0)])),
+    "other joints": lambda scene: scene.add_tendon("cube", [0, 7], force=lambda t: 0.0),
     "other surfaces of parts": lambda scene: scene.contact_by_faces("box"),
     r"another gravity, \(0, 0, -1\) for \(0, 0, -9.81\)": lambda scene: setattr(scene, "gravity", (0, 0, -1)),
     r"another gravity, \(0, 0, 0\)": lambda scene: scene.gravity.fill(0.0),
@@ -532,9 +536,12 @@ def test_what_is_changed_in_the_scene_later_is_not_taken_in_silence(said: str) -
     """It was taken without a word, and did nothing; gravity in place did so by half."""
     scene = later_scene()
     sim = fs.Simulation(scene, record=True).step()
+    scene.set_friction("box", "floor", 0.5)  # as before
+    scene.duration = 2.0  # which no step reads
     CHANGES[said](scene)
     with pytest.raises(fs.InputError, match=rf"step: scene 'later' has .*{said}.* than when.*fs\.Simulation"):
         sim.step()
+    assert sim.state.step == 1
     run = sim.close()  # what it recorded stands
     assert run is not None and run.status == "converged" and list(run.sensors) == ["force"] and sim.read("force").force[2] > 0.0
     fs.Simulation(scene).step()
@@ -564,10 +571,10 @@ def test_from_here_on_under_another_gravity() -> None:
 def test_what_came_later_is_not_read() -> None:
     scene = later_scene()
     sim = fs.Simulation(scene).step()
-    scene.add_soft("cube", fs.box_tets((0.02, 0.02, 0.02), 1), "ecoflex_00_50", position=(0.5, 0.0, 0.1))
+    scene.add_soft("later", fs.box_tets((0.02, 0.02, 0.02), 1), "ecoflex_00_50", position=(0.5, 0.0, 0.1))
     scene.add_rigid("ball", fs.Sphere(0.01), mass=0.1, position=(0.0, 0.0, 1.0))
     scene.sensor("ball", "ball")
-    asked = {"points": lambda: sim.points("cube"), "pose": lambda: sim.pose("ball"), "read": lambda: sim.read("ball")}
+    asked = {"points": lambda: sim.points("later"), "pose": lambda: sim.pose("ball"), "read": lambda: sim.read("ball")}
     for call, ask in asked.items():
         with pytest.raises(fs.InputError, match=rf"{call}: scene 'later' has other bodies and parts and sensors than"):
             ask()

@@ -9,6 +9,7 @@ import numpy as np
 
 from femsim.base.errors import InputError
 from femsim.scene.contents import SceneContents
+from femsim.scene.frictions import FrictionRule
 from femsim.scene.settings import CHECKS
 
 #: What no step reads.
@@ -87,7 +88,10 @@ def _surfaces(scene: SceneContents) -> list[tuple[str, bool | None, bool]]:
 
 
 def _same(a: tuple[object, ...], b: tuple[object, ...]) -> bool:
-    return len(a) == len(b) and all(map(is_, a, b))
+    """Whether they are the same things; a statement that was made again in the same words is."""
+    if len(a) != len(b):
+        return False
+    return all(map(is_, a, b)) or (isinstance(a[0], FrictionRule) and sorted(map(repr, a)) == sorted(map(repr, b)))
 
 
 def _differ(a: object, b: object) -> bool:
