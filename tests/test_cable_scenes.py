@@ -212,6 +212,33 @@ def test_friction_round_a_peg_does_not_depend_on_how_far_a_cable_slides_in_a_ste
     run = fs.simulate(scene)
     assert run.verdict == "good"
     pull, torque = np.linalg.norm(run.sensors["end"].force[-15:].mean(axis=0)), run.sensors["peg"].torque[-15:, 1].mean()
-    turns = contact == "surface"  # friction acts at the radius of the peg, what the ends pull at that of the centre line
+    turns = contact == "surface"  # friction acts at the radius of the peg, else on the centre line, as what the ends pull does
     assert pull == pytest.approx(load * np.exp(mu * np.pi * (0.012 / radius if turns else 1.0)), rel=0.01)
-    assert torque == pytest.approx((pull - load) * (radius if turns else 0.012), rel=0.01)
+    assert torque == pytest.approx((pull - load) * radius, rel=0.01)
+
+
+def test_a_cable_wound_on_a_drum_does_not_creep_back() -> None:
+    """Laid on with 1 N it keeps 1 N: with levers to the surface of the drum the end on it bore exp(mu angle), 2.9 N.
+
+    The centre line lies farther out than the surface, and must turn as fast: by its surface the drum left it behind by r/(R + r).
+    """
+    drum, radius, load, angle = 0.02, 0.0215, 1.0, 0.1
+    scene = fs.Scene("drum", dt=0.01, duration=0.6, gravity=(0.0, 0.0, 0.0), margin=5e-4)
+    wheel = scene.add_rigid("drum", fs.Cylinder(drum, 0.005), density=2700.0, rotation=(np.pi / 2, 0.0, 0.0))
+    # by 3 rad in 0.6 s, with an even start and end
+    scene.drive(wheel, lambda t: (np.zeros(3), np.array([0.0, -1.5 * (1.0 - np.cos(np.pi * min(t / 0.6, 1.0))), 0.0])))
+    far, on, legs = radius / np.cos(0.5 * angle), np.arange(5, -1, -1) * angle, np.arange(1, 41) * angle * radius
+    x, z = np.concatenate([far * np.cos(on), 0.0 * legs + far]), np.concatenate([far * np.sin(on), -legs])
+    x[0], z[0] = 0.95 * x[0], 0.95 * z[0]  # its end is in the drum, which holds it
+    cord = fs.Elastic(3e8, 0.3, 1200.0, name="cord")
+    hangs = fs.RodEnd(load=lambda t: ((0.0, 0.0, -load), (0.0, 0.0, 0.0)))
+    rod = scene.add_rod("rod", np.column_stack([x, 0.0 * x, z]), fs.circular_section(0.0015, bending=1e-4), cord,
+                        rest_curvature=np.zeros(3), start=fs.RodEnd("clamped", on=wheel), end=hangs)  # fmt: skip
+    scene.set_friction(rod, wheel, 0.3)
+    scene.sensor("hold", rod, kind="start")
+    scene.sensor("motor", wheel, kind="mount")
+    run = fs.simulate(scene)
+    assert run.status == "converged"
+    hold, torque = np.linalg.norm(run.sensors["hold"].force, axis=1), -run.sensors["motor"].torque[:, 1]
+    assert 0.8 * load < hold.min() and hold.max() < 1.2 * load
+    assert torque.mean() == pytest.approx(radius * load, rel=0.01)

@@ -120,6 +120,9 @@ class PointFamily:
         self._find_skins()
         self._sort_points(len(points.part))
         self._columns = np.array([6 if part.turns else 3 for part in parts], dtype=np.int64)[points.part]
+        #: links that contacts do not turn, which bear forces at their centres, and the radius of each, 0 of all other points
+        self._by_centre = (self._row >= 0) & (self._columns == 3) & (points.radius > 0.0)
+        self._around = np.where(self._by_centre, points.radius, 0.0)
         moved = np.where(places.row >= 0, kernels.MOST_COLUMNS + np.diff(places.joint_start), 0)
         of_points = np.where(self._row >= 0, self._columns, moved[self.point_part])
         #: entries of J that a contact has at most, on both sides
@@ -203,10 +206,15 @@ class PointFamily:
     def _find(self, points: np.ndarray, placed: Placed, margin: float | np.ndarray, *, whole: bool = False) -> PointContacts:
         """Contacts within a margin, m, or the two of :meth:`speeds`, but those that the rules exclude; views of a detector.
 
-        Where two parts have many, some are left out, unless they are asked for as a ``whole``.
+        Where two parts have many, some are left out, unless they are asked for as a ``whole``. A link that contacts do not turn
+        bears its force at its centre, and so does the shape: with a lever to the surface what friction does to a drum would turn
+        no cable, and a cable wound on it would creep back by the radius of the cable over that of the drum.
         """
         one = max(margin.tolist()) if isinstance(margin, np.ndarray) else float(margin)
         found = self._detector.detect_placed(points, placed.rotation, placed.translation, one, whole=whole)
+        if any_of(self._by_centre):
+            own = self._by_centre[found.point]
+            found.position[own] = points[found.point[own]]
         joints = self.whole_joints
         if not self._without and not joints and (self._within is None or np.ndim(margin) == 0):
             return found
@@ -510,4 +518,5 @@ class PointFamily:
         acting = np.stack([position, position], axis=1)
         by_place = (self._row[number] >= 0) & (self._columns[number] == 3)
         acting[by_place, 0] = rows.found.points[number[by_place]]
+        position -= self._around[number, None] * rows.frame[:, 0]
         return Sides(position, acting, rows.frame[:, 0], c.gap[keep], world, part, point, weight)
