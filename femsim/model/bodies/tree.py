@@ -23,7 +23,7 @@ _BEYOND = 1e-6
 
 # called by all robots with arrays of the same kinds
 _linearise, _fill_equations = Fixed(step_kernels.linearise), Fixed(step_kernels.fill_equations)
-_end_joints = Fixed(step_kernels.end_joints)
+_end_joints, _find_leaking = Fixed(step_kernels.end_joints), Fixed(step_kernels.find_leaking)
 
 
 class TreeBody(LinkedBody):
@@ -35,6 +35,8 @@ class TreeBody(LinkedBody):
     The equations of a step are d'Alembert's where it leads within its length, q(theta dt): the changes of the momenta and spins h
     of all links, from (q0, v0) to (q1, v1) with v1 = v0 + (v_hat - v0)/theta, do no work on what the joints allow beside that of
     the forces, sum_k S_k^T (h_k1 - h_k0)/dt = f. They are of second order in dt where theta is 1/2, and of first order else.
+    Thin links that turn fast get Euler's equations in their own axes, whose gyroscopic torques do no work: the change of h would
+    drive their spin about the thin axis by the much larger one across it, see :func:`tree_step_kernels.find_leaking`.
     At the end the velocity of the base is the one with which linear and angular momentum of the whole have changed by the
     impulses of the step, to the last digits; energy is kept to the order of the step only.
 
@@ -91,6 +93,9 @@ class TreeBody(LinkedBody):
         self.base_free = True
         links = len(self.links)
         self._middle, self._end, self._momenta = kernels.no_places(links), kernels.no_places(links), np.zeros((2, links, 6))
+        self._thin = step_kernels.how_thin(tree.inertia)
+        #: links whose spin the equations of the step count in their own axes
+        self._leaking = np.zeros(0, dtype=np.int64)
 
     # ---- links and joints
 
@@ -200,6 +205,9 @@ class TreeBody(LinkedBody):
         """
         self._implicit, self._conserving = settings.theta * settings.dt, settings.conserving
         self._start_motors(t, settings)
+        there = self._configuration(q)
+        begun = self._start(q, v, settings)
+        self._leaking = _find_leaking(self.tree, self._thin, there.places, there.M, begun, self.base_free, self._twist)
         ends, start, out = self._equations(q, v, settings, external)
         self._rate_there, self._place = out.rate, v.copy()
         _linearise(self.tree, ends, self._drives, start, out, self._slope, data, b)
@@ -211,7 +219,7 @@ class TreeBody(LinkedBody):
         places = self._configuration(q).places
         out = Equations(np.empty((self.n_v, self.n_v)), np.empty(self.n_v), external, self._force, self.joint_damping)
         first, last = self._momenta
-        return Ends(places, self._middle, self._end, first, last, self._twist), self._start(q, v, settings), out
+        return Ends(places, self._middle, self._end, first, last, self._twist, self._leaking), self._start(q, v, settings), out
 
     def residual(
         self,

@@ -27,6 +27,7 @@ from femsim.model.bodies.rotation_kernels import (
     times,
     times_transposed,
     times_vector,
+    transposed_times_vector,
 )
 
 #: Kinds of joints, by their numbers in :class:`Tree`.
@@ -99,7 +100,8 @@ def no_places(links: int) -> Places:
 
 
 @njit(cache=True, forceinline=True)
-def _matrix(a: np.ndarray, i: int) -> Matrix:
+def link_matrix(a: np.ndarray, i: int) -> Matrix:
+    """Matrix of a link out of those of all, (links, 3, 3)."""
     return a[i, 0, 0], a[i, 0, 1], a[i, 0, 2], a[i, 1, 0], a[i, 1, 1], a[i, 1, 2], a[i, 2, 0], a[i, 2, 1], a[i, 2, 2]
 
 
@@ -120,8 +122,8 @@ def place_links(tree: Tree, q: np.ndarray, out: Places) -> None:
             origin = less((q[0], q[1], q[2]), times_vector(R, row(tree.centre, 0)))
         else:
             p = tree.parent[k]
-            above = _matrix(out.rotation, p)
-            R = times(above, _matrix(tree.turn, k))
+            above = link_matrix(out.rotation, p)
+            R = times(above, link_matrix(tree.turn, k))
             origin = added(row(out.origin, p), times_vector(above, row(tree.place, k)))
             own = row(tree.axis, k)
             if kind == SPHERICAL:
@@ -184,11 +186,47 @@ def fill_twists(tree: Tree, places: Places, v: np.ndarray, twist: np.ndarray) ->
 def fill_momenta(tree: Tree, places: Places, twist: np.ndarray, momentum: np.ndarray) -> None:
     """Fill momentum and spin about the own centre of mass of each link, (links, 6), kg m/s and kg m^2/s."""
     for k in range(tree.parent.shape[0]):
-        R = _matrix(places.rotation, k)
-        inertia = times_transposed(times(R, _matrix(tree.inertia, k)), R)
+        R = link_matrix(places.rotation, k)
+        inertia = times_transposed(times(R, link_matrix(tree.inertia, k)), R)
         spin = times_vector(inertia, (twist[k, 3], twist[k, 4], twist[k, 5]))
         for i in range(3):
             momentum[k, i], momentum[k, 3 + i] = tree.mass[k] * twist[k, i], spin[i]
+
+
+@njit(cache=True)
+def fill_own_axes(
+    tree: Tree, thin: np.ndarray, places: tuple[Places, Places, Places], twist: np.ndarray, dt: float, first: np.ndarray,
+    last: np.ndarray,
+) -> None:  # fmt: skip
+    """Replace the change of the spins of some links in a step by dt times Euler's equations in their own axes.
+
+    A torque that such a link gets is then R_m (I (W1 - W0) / dt + W_m x I W_m), W being angular velocities in its own axes: the
+    second part does no work, and none of the spin of a thin link across its axis goes into that about it, as its axis turns.
+
+    Parameters
+    ----------
+    tree : Tree
+        All links.
+    thin : ndarray, (k,)
+        These links.
+    places : tuple of Places
+        Where the links are as the step starts, within it and at its end.
+    twist : ndarray, (links, 6)
+        Velocities within the step, see :func:`fill_twists`.
+    dt : float, s
+        Time step.
+    first, last : ndarray, (links, 6), kg m/s and kg m^2/s
+        Momenta and spins at the start and at the end; the spins in ``last`` are replaced by those at the start and this change.
+    """
+    before, middle, after = places
+    for k in thin:
+        R, omega = link_matrix(middle.rotation, k), (twist[k, 3], twist[k, 4], twist[k, 5])
+        begun = transposed_times_vector(link_matrix(before.rotation, k), (first[k, 3], first[k, 4], first[k, 5]))
+        ended = transposed_times_vector(link_matrix(after.rotation, k), (last[k, 3], last[k, 4], last[k, 5]))
+        spin = times_vector(R, times_vector(link_matrix(tree.inertia, k), transposed_times_vector(R, omega)))
+        change = added(times_vector(R, less(ended, begun)), scaled(dt, cross(omega, spin)))
+        for i in range(3):
+            last[k, 3 + i] = first[k, 3 + i] + change[i]
 
 
 @njit(cache=True)
@@ -243,8 +281,8 @@ def fill_mass(tree: Tree, places: Places, M: np.ndarray) -> None:
     body = np.zeros((links, 10))  # mass, first moment (3), inertia about the base's centre of mass (00, 11, 22, 01, 02, 12)
     M[:] = 0.0
     for k in range(links - 1, -1, -1):
-        R, m = _matrix(places.rotation, k), tree.mass[k]
-        own = times_transposed(times(R, _matrix(tree.inertia, k)), R)
+        R, m = link_matrix(places.rotation, k), tree.mass[k]
+        own = times_transposed(times(R, link_matrix(tree.inertia, k)), R)
         x, y, z = less(row(places.centre, k), row(places.centre, 0))
         body[k, 0] += m
         body[k, 1] += m * x
@@ -368,8 +406,8 @@ def inverse_dynamics(tree: Tree, places: Places, v: np.ndarray, rate: np.ndarray
             at = added(at, added(cross(turned, arm), cross(omega, cross(omega, arm))))
         for i in range(3):
             change[k, i], change[k, 3 + i] = at[i], turned[i]
-        R = _matrix(places.rotation, k)
-        inertia = times_transposed(times(R, _matrix(tree.inertia, k)), R)
+        R = link_matrix(places.rotation, k)
+        inertia = times_transposed(times(R, link_matrix(tree.inertia, k)), R)
         moment = added(times_vector(inertia, turned), cross(omega, times_vector(inertia, omega)))
         for i in range(3):
             wrench[k, i], wrench[k, 3 + i] = tree.mass[k] * (at[i] - gravity[i]), moment[i]
