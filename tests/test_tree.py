@@ -26,7 +26,6 @@ from femsim.model.bodies.tree_step_kernels import (
     end_joints,
     fill_equations,
     find_leaking,
-    how_thin,
     linearise,
 )  # fmt: skip
 from femsim.step.stepper import Stepper
@@ -147,7 +146,7 @@ def test_the_equations_of_a_step_are_those_of_its_parts(theta: float, some_thin:
     rows, coordinates = body.limits()[:2]
     servo = rng.uniform(1.0, 9.0, (6, len(rows)))
     servo[5, 0] = 1e-3  # a motor at its limit
-    led, ends_led, thin = rows[1:2], np.array([1.7]), np.array([2, 5]) if some_thin else np.zeros(0, dtype=np.int64)
+    led, ends_led, leaking = rows[1:2], np.array([1.7]), np.array([2, 5]) if some_thin else np.zeros(0, dtype=np.int64)
 
     def placed(at: np.ndarray) -> kernels.Places:
         places = kernels.no_places(links)
@@ -164,12 +163,20 @@ def test_the_equations_of_a_step_are_those_of_its_parts(theta: float, some_thin:
         v0, v1, end, rate = v.copy(), v + (speed - v) / theta, q.copy(), np.empty(n)
         v0[led], v1[led] = ends_led - (speed[led] - v[led]) / theta, ends_led
         kernels.move(tree, q, speed, dt, True, end)
-        first, last, twist, there = momenta(q, v0), momenta(end, v1), np.empty((links, 6)), placed(moved)
-        kernels.fill_twists(tree, there, speed, twist)
-        for k in thin:  # Euler's equations in their own axes
-            R, omega = there.rotation[k], there.rotation[k].T @ twist[k, 3:]
-            own = placed(end).rotation[k].T @ last[k, 3:] - placed(q).rotation[k].T @ first[k, 3:]
-            last[k, 3:] = first[k, 3:] + R @ (own + dt * np.cross(omega, tree.inertia[k] @ omega))
+        first, last, there = momenta(q, v0), momenta(end, v1), placed(moved)
+        twists = np.empty((3, links, 6))
+        for places, at, twist in zip((placed(q), there, placed(end)), (v0, speed, v1), twists, strict=True):
+            kernels.fill_twists(tree, places, at, twist)
+        for k in leaking:
+            moments, own = np.linalg.eigh(tree.inertia[k])
+            axes, (w0, w, w1) = np.array([p.rotation[k] @ own[:, 0] for p in (placed(q), there, placed(end))]), twists[:, k, 3:]
+            across, P, R = moments[1:].mean(), np.eye(3) - np.outer(axes[1], axes[1]), there.rotation[k]
+            rest = own @ np.diag([0.0, moments[1] - across, moments[2] - across]) @ own.T
+            change = across * P @ ((w1 - (axes[2] @ w1) * axes[2]) - (w0 - (axes[0] @ w0) * axes[0]))
+            change += moments[0] * (axes[2] @ w1 - axes[0] @ w0) * axes[1]
+            change += R @ rest @ (placed(end).rotation[k].T @ w1 - placed(q).rotation[k].T @ w0)
+            change += dt * np.cross(w, moments[0] * (axes[1] @ w) * axes[1] + R @ rest @ R.T @ w)
+            last[k, 3:] = first[k, 3:] + change
         kernels.step_rate(tree, there, first, last, v1 - v0, dt, rate)
         force, damping, M = np.zeros(n), np.full(n, 0.2), body.mass_matrix(moved)
         feed, target, pace, stiffness, own, limit = servo
@@ -180,7 +187,14 @@ def test_the_equations_of_a_step_are_those_of_its_parts(theta: float, some_thin:
         damping[rows] += gain
         return M, rate, M[:, :3] @ gravity + force, force, damping
 
-    ends = Ends(placed(q), kernels.no_places(links), kernels.no_places(links), *np.zeros((3, links, 6)), thin)
+    ends = Ends(
+        placed(q),
+        kernels.no_places(links),
+        kernels.no_places(links),
+        *np.zeros((3, links, 6)),
+        kernels.how_thin(tree.inertia),
+        leaking,
+    )
     motors = Motors(rows, coordinates, servo, np.full(n, 0.2))
     start, moved = Start(q, v, led, ends_led, gravity, dt, implicit, True), q.copy()
     out = Equations(np.empty((n, n)), np.empty(n), np.empty(n), np.zeros(n), np.empty(n))
@@ -379,7 +393,7 @@ def test_a_thin_link_leaks_where_it_can_spin() -> None:
     leaking = []
     for kind, radius, row in (("spherical", 3e-4, 8), ("revolute", 3e-4, 6), ("spherical", 0.01, 8)):
         body = thin_links(kind, radius).body("rods", np.zeros(3), np.array([1.0, 0, 0, 0]), {}, {})
-        v, thin = 3.0 * (np.arange(body.n_v) == row), how_thin(body.tree.inertia)
+        v, thin = 3.0 * (np.arange(body.n_v) == row), kernels.how_thin(body.tree.inertia)
         start = Start(body.initial_q(), v, np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros(3), 0.01, 0.01, False)
         places, M = kernels.no_places(3), body.mass_matrix(start.q)
         kernels.place_links(body.tree, start.q, places)

@@ -35,8 +35,8 @@ class TreeBody(LinkedBody):
     The equations of a step are d'Alembert's where it leads within its length, q(theta dt): the changes of the momenta and spins h
     of all links, from (q0, v0) to (q1, v1) with v1 = v0 + (v_hat - v0)/theta, do no work on what the joints allow beside that of
     the forces, sum_k S_k^T (h_k1 - h_k0)/dt = f. They are of second order in dt where theta is 1/2, and of first order else.
-    Thin links that turn fast get Euler's equations in their own axes, whose gyroscopic torques do no work: the change of h would
-    drive their spin about the thin axis by the much larger one across it, see :func:`tree_step_kernels.find_leaking`.
+    The spin of thin links that turn fast changes by :func:`tree_kernels.thin_impulse`: h1 - h0 would drive that about the thin
+    axis by the much larger one across it, see :func:`tree_step_kernels.find_leaking`.
     At the end the velocity of the base is the one with which linear and angular momentum of the whole have changed by the
     impulses of the step, to the last digits; energy is kept to the order of the step only.
 
@@ -93,8 +93,8 @@ class TreeBody(LinkedBody):
         self.base_free = True
         links = len(self.links)
         self._middle, self._end, self._momenta = kernels.no_places(links), kernels.no_places(links), np.zeros((2, links, 6))
-        self._thin = step_kernels.how_thin(tree.inertia)
-        #: links whose spin the equations of the step count in their own axes
+        self._thin = kernels.how_thin(tree.inertia)
+        #: links whose spin the equations of the step do not have as h1 - h0
         self._leaking = np.zeros(0, dtype=np.int64)
 
     # ---- links and joints
@@ -218,8 +218,8 @@ class TreeBody(LinkedBody):
         """Where a step begins, with room for where it leads, how it is taken, and room for its equations."""
         places = self._configuration(q).places
         out = Equations(np.empty((self.n_v, self.n_v)), np.empty(self.n_v), external, self._force, self.joint_damping)
-        first, last = self._momenta
-        return Ends(places, self._middle, self._end, first, last, self._twist, self._leaking), self._start(q, v, settings), out
+        (first, last), begun = self._momenta, self._start(q, v, settings)
+        return Ends(places, self._middle, self._end, first, last, self._twist, self._thin, self._leaking), begun, out
 
     def residual(
         self,

@@ -193,38 +193,90 @@ def fill_momenta(tree: Tree, places: Places, twist: np.ndarray, momentum: np.nda
             momentum[k, i], momentum[k, 3 + i] = tree.mass[k] * twist[k, i], spin[i]
 
 
-@njit(cache=True)
-def fill_own_axes(
-    tree: Tree, thin: np.ndarray, places: tuple[Places, Places, Places], twist: np.ndarray, dt: float, first: np.ndarray,
-    last: np.ndarray,
-) -> None:  # fmt: skip
-    """Replace the change of the spins of some links in a step by dt times Euler's equations in their own axes.
+class Thin(NamedTuple):
+    """How thin links are.
 
-    A torque that such a link gets is then R_m (I (W1 - W0) / dt + W_m x I W_m), W being angular velocities in its own axes: the
-    second part does no work, and none of the spin of a thin link across its axis goes into that about it, as its axis turns.
+    Attributes
+    ----------
+    axis : ndarray, (links, 3)
+        Axis of least inertia in the frame of each link.
+    least, across : ndarray, (links,), kg m^2
+        Moment of inertia about it, and mean of the two others, which differ by less than ``least``.
+    rest : ndarray, (links, 3, 3), kg m^2
+        What the inertia has beside these: it is square to the axis and no larger than half of ``least``.
+    """
+
+    axis: np.ndarray
+    least: np.ndarray
+    across: np.ndarray
+    rest: np.ndarray
+
+
+def how_thin(inertia: np.ndarray) -> Thin:
+    """How thin links are whose inertia, (links, 3, 3), kg m^2, is that about their centres of mass."""
+    moments, axes = np.linalg.eigh(inertia)
+    axis, least, across = np.ascontiguousarray(axes[:, :, 0]), np.maximum(moments[:, 0], 0.0), moments[:, 1:].mean(axis=1)
+    along = axis[:, :, None] * axis[:, None, :]
+    rest = inertia - across[:, None, None] * (np.eye(3) - along) - least[:, None, None] * along
+    return Thin(axis, least, across, np.ascontiguousarray(rest))
+
+
+@njit(cache=True, inner=True)
+def thin_impulse(
+    axes: tuple[Vector, Vector, Vector], turns: tuple[Matrix, Matrix, Matrix], omegas: tuple[Vector, Vector, Vector],
+    least: float, across: float, rest: Matrix, dt: float,
+) -> Vector:  # fmt: skip
+    """Return the impulse of the torque, N m s, by which the angular velocity of a thin link changes in a time dt, s.
+
+    With n the thin axis, omega = w + s n and w square to n it is
+
+        I_t P (w1 - w0) + I_a (s1 - s0) n + dt omega x I_a s n,    P = 1 - n n^T,
+
+    where n, and omega in the product, are those of the place within the step where forces are: the first two parts cost no more
+    energy than they leave where that is the end, whatever the rotation, and the last does no work. So none of the spin across
+    the axis goes into that about it, as the difference of the spins has it, and a fast spin leaves what is across it alone.
+    What is left of the inertia, ``rest``, is in the axes of the link.
 
     Parameters
     ----------
-    tree : Tree
-        All links.
-    thin : ndarray, (k,)
-        These links.
-    places : tuple of Places
-        Where the links are as the step starts, within it and at its end.
-    twist : ndarray, (links, 6)
-        Velocities within the step, see :func:`fill_twists`.
+    axes, turns, omegas : tuples of three
+        World axis, rotation and angular velocity at the start, within the step and at its end.
+    least, across, rest : float, float and matrix, kg m^2
+        I_a, I_t and what the inertia has beside, see :class:`Thin`.
     dt : float, s
-        Time step.
-    first, last : ndarray, (links, 6), kg m/s and kg m^2/s
-        Momenta and spins at the start and at the end; the spins in ``last`` are replaced by those at the start and this change.
+        The time.
     """
-    before, middle, after = places
-    for k in thin:
-        R, omega = link_matrix(middle.rotation, k), (twist[k, 3], twist[k, 4], twist[k, 5])
-        begun = transposed_times_vector(link_matrix(before.rotation, k), (first[k, 3], first[k, 4], first[k, 5]))
-        ended = transposed_times_vector(link_matrix(after.rotation, k), (last[k, 3], last[k, 4], last[k, 5]))
-        spin = times_vector(R, times_vector(link_matrix(tree.inertia, k), transposed_times_vector(R, omega)))
-        change = added(times_vector(R, less(ended, begun)), scaled(dt, cross(omega, spin)))
+    n, omega = axes[1], omegas[1]
+    first, last = dot(axes[0], omegas[0]), dot(axes[2], omegas[2])
+    w = less(less(omegas[2], scaled(last, axes[2])), less(omegas[0], scaled(first, axes[0])))
+    change = added(scaled(across, less(w, scaled(dot(n, w), n))), scaled(least * (last - first), n))
+    own = less(transposed_times_vector(turns[2], omegas[2]), transposed_times_vector(turns[0], omegas[0]))
+    spin = times_vector(turns[1], times_vector(rest, transposed_times_vector(turns[1], omega)))
+    carried = cross(omega, added(scaled(least * dot(n, omega), n), spin))
+    return added(added(change, times_vector(turns[1], times_vector(rest, own))), scaled(dt, carried))
+
+
+@njit(cache=True)
+def spin_thin(
+    thin: Thin, which: np.ndarray, places: tuple[Places, Places, Places], twists: tuple[np.ndarray, np.ndarray, np.ndarray],
+    dt: float, first: np.ndarray, last: np.ndarray,
+) -> None:  # fmt: skip
+    """Replace the change of the spins of some links, ``which`` (k,), in a step by that of :func:`thin_impulse`.
+
+    Places and twists (links, 6) are those at the start, within the step and at its end. The spins in ``last`` (links, 6),
+    kg m^2/s, are replaced by those in ``first`` and this change.
+    """
+    for k in which:
+        turns = (
+            link_matrix(places[0].rotation, k), link_matrix(places[1].rotation, k), link_matrix(places[2].rotation, k),
+        )  # fmt: skip
+        own = row(thin.axis, k)
+        axes = (times_vector(turns[0], own), times_vector(turns[1], own), times_vector(turns[2], own))
+        omegas = (
+            (twists[0][k, 3], twists[0][k, 4], twists[0][k, 5]), (twists[1][k, 3], twists[1][k, 4], twists[1][k, 5]),
+            (twists[2][k, 3], twists[2][k, 4], twists[2][k, 5]),
+        )  # fmt: skip
+        change = thin_impulse(axes, turns, omegas, thin.least[k], thin.across[k], link_matrix(thin.rest, k), dt)
         for i in range(3):
             last[k, 3 + i] = first[k, 3 + i] + change[i]
 
