@@ -38,7 +38,8 @@ class TreeBody(LinkedBody):
     The spin of thin links that turn fast changes by :func:`tree_kernels.thin_impulse`: h1 - h0 would drive that about the thin
     axis by the much larger one across it, see :func:`tree_step_kernels.find_leaking`.
     At the end the velocity of the base is the one with which linear and angular momentum of the whole have changed by the
-    impulses of the step, to the last digits; energy is kept to the order of the step only.
+    impulses of the step, to the last digits; energy is kept to the order of the step only. Where the base itself is such a link
+    backward Euler leaves it the velocity of the equations: energy never grows, angular momentum has an error of order dt.
 
     Joints that are damped hard, by a servo say, would turn their speed round in each step of theta < 1. So an impulse at the end
     of the step, which counts as effort of the motor, leaves each, where it moves alone, v1 = v0 + phi (v_hat - v0) with phi = 1 +
@@ -262,7 +263,7 @@ class TreeBody(LinkedBody):
         q_new[:] = self.moved(q, v_hat, settings.dt)
         start, M = self._start(q, v, settings), self._configuration(q_new).M
         _end_joints(start, M, self.joint_damping, v_hat, self.base_free, v_new, self._calmed)
-        self._lead_base(q, v, v_hat, settings.dt, q_new, v_new)
+        self._end_base(q, v, v_hat, settings.dt, q_new, v_new)
         self._calmed_to = v_new.copy()
 
     def fly(
@@ -277,8 +278,16 @@ class TreeBody(LinkedBody):
     ) -> None:
         """Give the base the velocity that the impulses of gravity leave to it."""
         self._step_rate[:6] = external[:6]
-        self._lead_base(q, v, v_hat, dt, q_new, v_new)
+        self._end_base(q, v, v_hat, dt, q_new, v_new)
         self._calmed_to = v_new.copy()
+
+    def _end_base(self, q: np.ndarray, v: np.ndarray, v_hat: np.ndarray, dt: float, q_new: np.ndarray, v_new: np.ndarray) -> None:
+        """Give the base the velocity of the momenta at the end, but by backward Euler where the base itself leaks.
+
+        There that would put into its spin what the equations kept out of it.
+        """
+        if self._implicit < dt or not (self._leaking == 0).any():
+            self._lead_base(q, v, v_hat, dt, q_new, v_new)
 
     def inertia(self, q: np.ndarray, q_new: np.ndarray) -> np.ndarray:
         """M where the step ends, by which its momentum is counted, (1, n_v, n_v)."""
