@@ -20,8 +20,9 @@ SWEEPS = (3, 30, 100)
 _CONTACTS = 50
 #: Most Newton steps of an attempt on the problem itself, and on a proximal one.
 _NEWTON_STEPS, _PROXIMAL_STEPS = 12, 25
-#: An attempt ends early when its last three residuals are this much above its best.
-_HOPELESS = 1e3
+#: An attempt ends early when its last three residuals are this much above its best, or, of many contacts on
+#: the problem itself, so many last ones have hardly gained.
+_HOPELESS, _IDLE = 1e3, 5
 #: Old factors of a Newton matrix serve for as long as each step with them divides the residual by ten.
 _GOOD_OLD_FACTORS = 0.1
 #: A Newton matrix is singular below this reciprocal condition: forces are not unique. Then W counts with this part of its
@@ -37,9 +38,9 @@ _PROXIMAL_REDUCTION, _PROXIMAL_TOLERANCE = 1e-2, 0.3
 _RUNAWAY = 1e6
 #: Proximal problems before the rest is left to sweeps, and sweeps after one that failed.
 _PROXIMAL_POINTS, _RESCUE_SWEEPS = 60, 10
-#: Where an answer is good enough, a search ends whose residual does not fall to this part of itself in so many proximal points,
-#: or in a batch of sweeps after them. Within so many times the tolerance, where what is left is mostly rounding, it ends after
-#: fewer points, or after one batch.
+#: What hardly gains: a residual that does not fall to this part of itself. Where an answer is good enough, a search ends that
+#: hardly gains in so many proximal points, or in a batch of sweeps after them. Within so many times the tolerance, where what is
+#: left is mostly rounding, it ends after fewer points, or after one batch.
 _GAIN, _LINGERING, _CLOSE, _LINGERING_CLOSE = 0.5, 15, 100.0, 3
 
 
@@ -224,8 +225,11 @@ class _Search:
         self._enough = enough
         self.sweeps = self.newton_steps = 0
         self.runaway = False
+        # a Newton step costs about as much as a sweep for each contact, so many contacts are worth more sweeps before one; where
+        # it fails they are worth no more, since proximal points lead there in fewer steps, from few sweeps best (measured)
+        self._weight = max(len(solver.friction) // _CONTACTS, 1)
         solver.shift_to(0.0, lam)
-        self.best, self.best_lam = solver.residual(q, lam), lam.copy()
+        self.best, self.best_lam, self._start = solver.residual(q, lam), lam.copy(), lam.copy()
 
     @property
     def over(self) -> bool:
@@ -242,17 +246,19 @@ class _Search:
             self.lam[:] = start
         if self.solver.only_newton:
             return
-        # a Newton step costs about as much as a sweep for each contact, so many contacts are worth more sweeps before one
-        weight = max(len(self.solver.friction) // _CONTACTS, 1)
         before = np.inf
         for sweeps in SWEEPS:
             if self.over or (self._is_close and self._lingers(before)):
                 return
             before = self.best
-            self._sweep_and_step(weight * sweeps)
+            self._sweep_and_step(self._weight * sweeps)
+            if self._weight > 1 and not self.over:
+                self.lam[:] = self._start
+                self._sweep(SWEEPS[0])
+                break
         if self._proximal_points():
             return
-        sweeps, before = weight * SWEEPS[-1], np.inf
+        sweeps, before = self._weight * SWEEPS[-1], np.inf
         while not (self.over or self._lingers(before)):
             before = self.best
             self._sweep_and_step(sweeps)
@@ -305,10 +311,13 @@ class _Search:
         """
         solver = self.solver
         residuals = [solver.residual(self.q, self.lam) if known is None else known]
+        may_idle = self._weight == 1 or solver._shifted
         while residuals[-1] > tolerance and len(residuals) <= most and self.sweeps < self.limit:
             residuals.append(solver.newton_step(self.q, self.lam, residuals[-1]))
             self.sweeps, self.newton_steps = self.sweeps + 1, self.newton_steps + 1
             if not math.isfinite(residuals[-1]) or (len(residuals) > 4 and min(residuals[-3:]) > _HOPELESS * min(residuals)):
+                break
+            if not may_idle and len(residuals) > _IDLE and min(residuals[-_IDLE:]) > _GAIN * min(residuals[:-_IDLE]):
                 break
         if not solver._shifted:
             self._keep(residuals[-1])
