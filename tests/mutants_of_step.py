@@ -134,10 +134,15 @@ MUTANTS = (
         "test_adaptive.py::test_backward_euler_falls_short_by_half_of_g_dt_squared",
     ),
     Mutant(
-        "physics", "a small box meets soft bodies at their nodes alone", STEP + "by_faces.py",
-        "if part.by_faces or (loose and not turned[other, k] and is_small(part, elements[other])):", "if part.by_faces:",
-        "test_contact_by_faces.py::test_a_box_lies_between_the_nodes_of_a_soft_cube test_contact_by_faces.py::"
-        "test_small_parts_have_contact_by_faces",
+        "physics", "a large box meets soft bodies at their nodes alone", STEP + "by_faces.py",
+        "by_itself = (edge and other in soft) or is_small(part, elements[other])", "by_itself = is_small(part, elements[other])",
+        "test_snags.py::test_a_free_box_slides_on_a_soft_pad_as_far_as_friction_lets_it test_contact_by_faces.py::"
+        "test_meshes_have_it_with_soft_bodies_where_they_have_edges",
+    ),
+    Mutant(
+        "physics", "a small mesh meets soft bodies at their nodes alone", STEP + "by_faces.py",
+        "by_itself = (edge and other in soft) or is_small(part, elements[other])", "by_itself = edge and other in soft",
+        "test_contact_by_faces.py::test_meshes_have_it_with_soft_bodies_where_they_have_edges",
     ),
     Mutant(
         "physics", "a broken joint leaves its parts without contact", STEP + "whole_joints.py",

@@ -350,8 +350,43 @@ def test_the_edge_of_a_box_presses_a_flat_surface_between_its_nodes() -> None:
     assert run.steps["max_penetration_m"].max() < 2e-6
 
 
+def ball(radius: float, facets: int) -> fs.Mesh:
+    """A ball whose meridians and parallels are polygons of so many sides."""
+    around = 2 * np.pi * np.arange(facets) / facets
+    heights = np.linspace(-np.pi / 2, np.pi / 2, facets // 2 + 1)[1:-1]
+    ring = np.column_stack([np.cos(around), np.sin(around), 0 * around])
+    points = np.vstack([[0, 0, -1], *[np.cos(h) * ring + (0, 0, np.sin(h)) for h in heights], [0, 0, 1]])
+    last, triangles = len(points) - 1, []
+    for k in range(facets):
+        after = (k + 1) % facets
+        triangles += [(0, 1 + after, 1 + k), (last, last - facets + k, last - facets + after)]
+        for first in range(1, last - facets, facets):
+            a, b, c, d = first + k, first + after, first + facets + k, first + facets + after
+            triangles += [(a, b, c), (b, d, c)]
+    return fs.Mesh(radius * points, np.array(triangles))
+
+
+def with_part(shape: fs.Box | fs.Sphere | fs.Mesh, *, askew: bool = False, on: bool | None = None) -> set[str]:
+    """Which of a soft cube with elements of 20 mm and a rod has contact with a shape by its faces.
+
+    Half of an end link counts as one of the rod, which makes their mean length 20 mm.
+    """
+    scene = fs.Scene("size", dt=0.005, duration=0.1)
+    scene.add_soft("cube", fs.box_tets((0.04, 0.04, 0.04), 2), RUBBER)
+    x = np.linspace(0.0, 0.08, 4)
+    scene.add_rod("rod", np.column_stack([x, 0 * x, 0 * x + 0.1]), fs.circular_section(0.002), CABLE)
+    scene.add_obstacle("part", shape, position=(0, 0, 0.5))
+    if on is not None:
+        scene.contact_by_faces("part", on=on)
+    for other in ("cube", "rod") if askew else ():
+        scene.set_friction(other, "part", (0.3, 0.6), direction=(1.0, 0.0, 0.0))
+    found, names = Stepper(scene, make_solver("exact")).contacts.by_faces, scene.part_names
+    assert np.array_equal(found, found.T) and not found.diagonal().any()
+    return {names[k] for k in np.flatnonzero(found[names.index("part")])}
+
+
 @pytest.mark.parametrize(
-    ("half", "expected"),
+    ("half", "small"),
     [
         ((0.02, 0.02, 0.02), True),  # two elements wide
         ((0.05, 0.05, 0.009), True),  # thinner than an element
@@ -360,24 +395,19 @@ def test_the_edge_of_a_box_presses_a_flat_surface_between_its_nodes() -> None:
         ((0.05, 0.05, 0.05), False),
     ],
 )
-def test_small_parts_have_contact_by_faces(half: tuple[float, float, float], expected: bool) -> None:
-    """Beside elements of 20 mm; the scene says otherwise, and friction that differs by direction keeps it at the nodes."""
+def test_boxes_have_contact_by_faces_with_soft_bodies_and_small_ones_with_all(
+    half: tuple[float, float, float], small: bool
+) -> None:
+    """The scene says otherwise, and friction that differs by direction keeps it at the nodes."""
+    box, both = fs.Box(half), {"cube", "rod"}
+    assert with_part(box) == (both if small else {"cube"})
+    assert with_part(box, on=True) == both and not with_part(box, on=False) and not with_part(box, askew=True)
 
-    def pairs(shape: fs.Box | fs.Sphere = fs.Box(half), *, askew: bool = False, on: bool | None = None) -> bool:  # noqa: B008
-        scene = fs.Scene("size", dt=0.005, duration=0.1)
-        scene.add_soft("cube", fs.box_tets((0.04, 0.04, 0.04), 2), RUBBER)
-        scene.add_obstacle("part", shape, position=(0, 0, 0.5))
-        if on is not None:
-            scene.contact_by_faces("part", on=on)
-        if askew:
-            scene.set_friction("cube", "part", (0.3, 0.6), direction=(1.0, 0.0, 0.0))
-        found = Stepper(scene, make_solver("exact")).contacts.by_faces
-        assert np.array_equal(found, found.T) and not found.diagonal().any()
-        return bool(found.any())
 
-    assert pairs() == expected
-    assert pairs(on=True) and not pairs(on=False) and not pairs(askew=True)
-    assert not pairs(fs.Sphere(0.01))
+def test_meshes_have_it_with_soft_bodies_where_they_have_edges() -> None:
+    """Beside that where they are small: sides that turn by 15 degrees are none, by 60 they are."""
+    assert not with_part(ball(0.05, 24)) and not with_part(fs.Sphere(0.01))
+    assert with_part(ball(0.05, 6)) == {"cube"} and with_part(ball(0.02, 24)) == {"cube", "rod"}
 
 
 def test_what_is_driven_and_links_meet_nodes_unless_the_scene_says_otherwise() -> None:
@@ -405,9 +435,9 @@ def test_a_part_may_be_small_to_one_body_and_large_to_another() -> None:
     scene.add_soft("fine", fs.box_tets((0.04, 0.04, 0.04), 8), RUBBER, position=(0.1, 0, 0))
     x = np.linspace(0.0, 0.06, 7)
     scene.add_rod("rod", np.column_stack([x, 0 * x, 0 * x + 0.1]), fs.circular_section(0.002), CABLE)
-    scene.add_rigid("box", fs.Box((0.0125, 0.0125, 0.0125)), density=900.0, position=(0, 0, -0.1))
+    scene.add_rigid("stone", ball(0.0125, 24), density=900.0, position=(0, 0, -0.1))
     stepper, names = Stepper(scene, make_solver("exact")), scene.part_names
     a, b = np.nonzero(np.triu(stepper.contacts.by_faces))
     assert {frozenset((names[i], names[j])) for i, j in zip(a, b, strict=True)} == {
-        frozenset(("coarse", "box")), frozenset(("rod", "box"))
+        frozenset(("coarse", "stone")), frozenset(("rod", "stone"))
     }  # fmt: skip

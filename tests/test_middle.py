@@ -400,7 +400,7 @@ def test_bodies_that_turn_as_one_slide_nowhere(one: str, other: str) -> None:
 
 
 def test_where_nothing_moved_rows_are_the_same() -> None:
-    stepper = collision("box", "soft", 0.5)
+    stepper = collision("sphere", "soft", 0.5)
     rows, _ = rows_of(stepper)
     for middle in (True, False):
         same = stepper.contacts.moved(rows, stepper.state, np.zeros(stepper.system.n), DT, middle=middle)

@@ -79,3 +79,17 @@ def test_what_first_has_one_contact_and_then_many() -> None:
     scene.drive("ball", fs.Motion([0.0, 0.1], [(0, 0, 0), (0, 0, 0)]), stiffness=(1e5, 1e5, 0, 1e3, 1e3, 1e3))
     run = fs.simulate(scene)
     assert run.steps["contacts"][0] <= 1 < run.steps["contacts"].max() and run.verdict == "good"
+
+
+def test_a_free_box_slides_on_a_soft_pad_as_far_as_friction_lets_it() -> None:
+    """v^2 / (2 mu g) by default; at the nodes the first ones that its edge passed stopped it within 0.3 mm."""
+    speed, friction = 0.3, 0.3
+    scene = fs.Scene("slides", dt=0.01, duration=0.15)
+    rubber, mesh = fs.Elastic(1e6, 0.4, 1000.0), fs.box_tets((0.08, 0.03, 0.006), (16, 6, 1))
+    scene.add_soft("pad", mesh, rubber, position=(0, 0, -0.003), fixed=lambda x: x[:, 2] < -0.0029)
+    box = fs.Box((0.0125, 0.0105, 0.006))
+    scene.add_rigid("box", box, density=1000.0, position=(-0.02, 0, 0.006), velocity=(speed, 0, 0))
+    scene.set_friction("box", "pad", friction)
+    with fs.Simulation(scene) as sim:
+        _, place = sim.step(15).pose("box")
+        assert sim.verdict == "good" and place[0] + 0.02 == pytest.approx(speed**2 / (2 * friction * 9.81), rel=2e-3)

@@ -134,10 +134,11 @@ class ContactCalls(SceneContents):
         """Let soft bodies and rods have contact with the corners, edges and faces of rigid parts, as they have with each other.
 
         Otherwise they have contact with shapes at their own nodes alone: the corner of a box sinks between the nodes of a coarse
-        mesh, and a cable lies on an edge only where the centre of a link does. By default free rigid bodies and obstacles made of
-        `Box` and `Mesh` have it where they are small: where one of their shapes is thinner than an element of the soft body's
-        surface (its median edge; of a rod a link), or narrower than four in the middle one of its three extents. Pairs whose
-        friction differs by direction never have it.
+        mesh, its side ploughs those ahead where it slides, and a cable lies on an edge only where the centre of a link does. By
+        default free rigid bodies and obstacles made of `Box` and `Mesh` have it with soft bodies where they have edges, that turn
+        by more than 0.5 rad, and with all where they are small: where one of their shapes is thinner than an element of the soft
+        body's surface (its median edge; of a rod a link), or narrower than four in the middle one of its three extents. Pairs
+        whose friction differs by direction never have it.
 
         Parameters
         ----------

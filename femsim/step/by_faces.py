@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from contact import Strand
+from contact import Box, Shape, Strand
+from contact.creases import segments
 from femsim.base.errors import InputError
 from femsim.model.bodies.deforming import Deforming
 from femsim.model.contact_rules import ContactRules
@@ -19,6 +20,9 @@ from femsim.step.system import System
 #: middle one of its three extents, narrower than so many: measured, boxes of 2 elements and less tip or fall between nodes, of 3
 #: and more do not.
 THIN, NARROW = 1.0, 4.0
+#: ... and with a soft body where it has an edge that turns by more than this, rad: at the nodes, one that slides goes between
+#: them and its side ploughs those ahead.
+EDGE = 0.5
 
 
 def element_of(one: Deforming) -> float:
@@ -39,13 +43,21 @@ def is_small(part: Part, element: float) -> bool:
     return False
 
 
+def has_edge(shape: Shape) -> bool:
+    """Whether a flat shape has an edge that nodes ahead of it can be caught at: a box, or a mesh whose faces turn that far."""
+    if isinstance(shape, Box):
+        return True
+    _, _, one, two = segments(shape)
+    return bool((np.einsum("ni,ni->n", one, two) > -np.cos(EDGE)).any())
+
+
 def pairs_by_faces(system: System, parts: Sequence[Part], rules: ContactRules) -> tuple[dict[int, Deforming], np.ndarray]:
     """Find what has contact by surfaces and strands, and by the faces of which rigid parts.
 
-    By default these are free rigid bodies and obstacles, made of boxes and meshes, that are small (:func:`is_small`) compared
-    with the elements of the other, but where friction differs by direction; ``Part.by_faces`` says otherwise for all pairs of a
-    part. Driven parts and links have it with nodes: these contacts follow a turn exactly, those by faces only the middle of a
-    step.
+    By default these are free rigid bodies and obstacles made of boxes and meshes, with soft bodies where they have edges
+    (:func:`has_edge`), with all where they are small compared with the elements of the other (:func:`is_small`), but where
+    friction differs by direction; ``Part.by_faces`` says otherwise for all pairs of a part. Driven parts and links have it with
+    nodes: these contacts follow a turn exactly, those by faces only the middle of a step.
 
     Returns
     -------
@@ -71,18 +83,21 @@ def pairs_by_faces(system: System, parts: Sequence[Part], rules: ContactRules) -
         if part.body >= 0 and (one := system.bodies[part.body].deforming(part)) is not None:
             deforms[k] = one
     elements = {k: element_of(one) for k, one in deforms.items()}
+    soft = {k for k, one in deforms.items() if not isinstance(one.shape, Strand)}
     able = dict(deforms)
     for k, part in enumerate(parts):
         if k in deforms or not part.shapes or part.by_faces is False or not all(flat(shape) for shape, _, _ in part.shapes):
             continue
-        for other in (soft for soft in deforms if may[soft, k]):
+        edge = any(has_edge(shape) for shape, _, _ in part.shapes)
+        for other in (one for one in deforms if may[one, k]):
             if turned[other, k] and part.by_faces:
                 raise InputError(
                     f"friction of {parts[other].name!r} and {part.name!r} differs by direction, which contact by faces does not "
                     f"know; give one coefficient, or leave {part.name!r} out of contact_by_faces."
                 )
             loose = rules.loose is None or rules.loose[k]
-            if part.by_faces or (loose and not turned[other, k] and is_small(part, elements[other])):
+            by_itself = (edge and other in soft) or is_small(part, elements[other])
+            if part.by_faces or (loose and not turned[other, k] and by_itself):
                 pairs[other, k] = pairs[k, other] = True
         if pairs[k].any():
             able[k] = faces(part)
