@@ -21,7 +21,7 @@ from contact.broad_phase import BroadPhase, any_able
 from contact.compiled import Fixed
 from contact.crease_kernels import creases_on_cylinders, crossing_creases
 from contact.creases import CreaseTable
-from contact.detect_kernels import TURNED, VERTEX, place_shapes, search
+from contact.detect_kernels import THREADED, TURNED, VERTEX, place_shapes, search
 from contact.edge_kernels import EDGE_PAIRS, crossing_edges
 from contact.errors import ContactError
 from contact.face_kernels import Faces, contacts_of_faces
@@ -114,7 +114,7 @@ class PointContacts:
 class Detector:
     """Finds the contacts of a fixed set of points with a fixed set of shapes, step after step.
 
-    Of its 12 parameters five come from :func:`contact.shape_points.first_points` together; each can be left out.
+    Of its 13 parameters six come from :func:`contact.shape_points.first_points` together; each can be left out.
 
     Parameters
     ----------
@@ -151,6 +151,9 @@ class Detector:
     shape_centre : array_like, (s,), optional
         For each sphere whose centre is a point, that point; else -1. Its contacts with spheres, boxes, capsules and Revolveds are
         those of the centre alone, since their distances are exact: not those of their points too, and of two spheres one.
+    shape_thread : array_like, (s,), optional
+        For each Thread whose points are those of ``features``, the first of them; else -1. Ends of a thread do not stop points of
+        one that is screwed through them, see :func:`contact.turned_kernels.screwed_distance`.
     most_per_pair : int
         Where one of two bodies has a Revolved or Thread, this many of their contacts are kept, see
         :func:`contact.thinning_kernels.thinned`.
@@ -188,6 +191,7 @@ class Detector:
         shape_edge: npt.ArrayLike | None = None,
         shape_face: npt.ArrayLike | None = None,
         shape_centre: npt.ArrayLike | None = None,
+        shape_thread: npt.ArrayLike | None = None,
         most_per_pair: int = MOST_PER_PAIR,
     ) -> None:
         self.shapes = tuple(shapes)
@@ -213,6 +217,9 @@ class Detector:
         beyond_points = self._boxes_near or self._rolls or self._creases is not None or self._faces is not None
         self.nested = not (beyond_points or self._has_centres or self._thins is not None)
         self._cover(given, (self._shape_corner, edge, face))
+        thread = given.firsts("shape_thread", shape_thread)
+        for s in np.flatnonzero(thread >= 0):
+            self._point_corner[given.own(int(s), int(thread[s]))] = THREADED - s
 
     def _take_bodies(self, point_body: npt.ArrayLike, point_radius: npt.ArrayLike, point_surface: npt.ArrayLike) -> None:
         """Check and keep the bodies and surfaces of points and shapes, and the radii of points."""

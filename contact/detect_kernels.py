@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from contact.compiled import njit
 from contact.frustum_kernels import cone_distance
-from contact.turned_kernels import revolved_distance, thread_distance, wall_distance
+from contact.turned_kernels import revolved_distance, screwed_distance, thread_distance, wall_distance
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -26,6 +26,9 @@ PLANE, BOX, SPHERE, CAPSULE, CYLINDER, MESH, REVOLVED, THREAD, CONE = 0, 1, 2, 3
 
 #: What ``point_corner`` is of points of a Revolved, and of vertices of a mesh that can be at edges of others.
 TURNED, VERTEX = -2, -3
+
+#: ``point_corner`` of points of Thread s is this less s.
+THREADED = -4
 
 #: Number of nodes along x of a mesh whose distance was asked for before it had a grid.
 ASKED = -1
@@ -494,7 +497,7 @@ def detect_points(
     for none. Corners at meshes, and vertices of meshes at meshes and boxes, are written from farther away than the margin, for
     :mod:`contact.facing_kernels` to say which of them are contacts. A point has a contact with each wall of a Revolved, whose
     number is the feature; a point of a Revolved, TURNED, has one with the nearest wall alone, since its triangles have the
-    others. ``edge`` (3, 3) is room to work in. The number may exceed the room in the arrays; contacts beyond it are counted, not
+    others; of two threads see :func:`contact.turned_kernels.screwed_distance`. ``edge`` (3, 3) is room to work in. The number may exceed the room in the arrays; contacts beyond it are counted, not
     written. For the 24 parameters see the module; they make more than 80 lines of one loop over points.
     """
     count, room = 0, out_point.shape[0]
@@ -525,6 +528,10 @@ def detect_points(
             for wall in range(walls):
                 if grid_values is not None and walls > 1:
                     d, nx, ny, nz = wall_distance(x, y, z, size[s, 0], grid_values, grid_index[s, 0], walls + 1, wall)
+                elif grid_values is not None and kind[s] == THREAD and own <= THREADED:
+                    d, nx, ny, nz = screwed_distance(
+                        s, THREADED - own, x, y, z, size, grid_values, grid_index, rotation, translation
+                    )
                 else:
                     d, nx, ny, nz = shape_distance(s, x, y, z, kind, size, grid_values, grid_index, grid_place)
                 gap = d - radius[i]

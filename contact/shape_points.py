@@ -1,4 +1,4 @@
-"""Which points of a detector belong to which shapes: five kinds, by the first point of a shape, in the order of ``features``.
+"""Which points of a detector belong to which shapes: six kinds, by the first point of a shape, in the order of ``features``.
 
 Also checks of what a detector is given: numbers of bodies, radii of points, which bodies may have contact.
 """
@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from contact.errors import ContactError
-from contact.shapes import RIM_POINTS, Box, Capsule, Cone, Cylinder, Mesh, PlacedShape, Revolved, Shape, Sphere
+from contact.shapes import RIM_POINTS, Box, Capsule, Cone, Cylinder, Mesh, PlacedShape, Revolved, Shape, Sphere, Thread
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -27,6 +27,7 @@ class FirstPoints(TypedDict):
     shape_edge: list[int]
     shape_face: list[int]
     shape_centre: list[int]
+    shape_thread: list[int]
 
 
 #: Shapes of each kind.
@@ -36,6 +37,7 @@ _KINDS: dict[str, tuple[type, ...]] = {
     "shape_edge": (Mesh, Capsule),
     "shape_face": (Mesh, Revolved),
     "shape_centre": (Sphere,),
+    "shape_thread": (Thread,),
 }
 #: What must be given for each kind, beside -1.
 _WANTED = {
@@ -45,9 +47,10 @@ _WANTED = {
     "shape_edge": "for a mesh or capsule the first of the points of its features(), of its body",
     "shape_face": "for a Revolved or mesh the first of the points of its features(), of its body",
     "shape_centre": "for a sphere its centre, a point of its body and radius",
+    "shape_thread": "for a thread the first of the points of its features(), of its body and with radius 0",
 }
 #: Kinds whose points must have the radii of ``features``, which are 0 for all but spheres; edges and faces have none of points.
-_BY_RADIUS = ("shape_corner", "shape_rim", "shape_centre")
+_BY_RADIUS = ("shape_corner", "shape_rim", "shape_centre", "shape_thread")
 
 
 def first_points(shapes: Sequence[Shape], first: Sequence[int]) -> FirstPoints:
@@ -71,7 +74,7 @@ def first_points(shapes: Sequence[Shape], first: Sequence[int]) -> FirstPoints:
 
     return FirstPoints(
         shape_corner=of("shape_corner"), shape_rim=of("shape_rim"), shape_edge=of("shape_edge"), shape_face=of("shape_face"),
-        shape_centre=of("shape_centre"),
+        shape_centre=of("shape_centre"), shape_thread=of("shape_thread"),
     )  # fmt: skip
 
 

@@ -5,7 +5,7 @@ Distances are negative inside; normals are unit vectors that point out of the sh
 
 from __future__ import annotations
 
-from math import atan2, floor, inf, pi, sqrt
+from math import atan2, cos, floor, inf, pi, sin, sqrt
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +13,14 @@ import numpy.typing as npt
 from contact.compiled import njit
 
 FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
 Distance = tuple[float, float, float, float]
+
+#: What is this little below the profile of a thread, as a part of its depth, is in its groove.
+IN_GROOVE = 1e-2
+
+#: A thread that leans so much that this part of its way to an end of another one is left where it should be there does not reach it.
+STEEP = 0.5
 
 
 @njit(cache=True, inner=True)
@@ -150,26 +157,99 @@ def both(d: float, nx: float, ny: float, nz: float, e: float, mx: float, my: flo
 
 
 @njit(cache=True, inner=True)
-def thread_distance(
+def endless_distance(
     x: float, y: float, z: float, pitch: float, major: float, minor: float, values: FloatArray, start: int
 ) -> Distance:
-    """Signed distance and outward unit normal of a threaded rod along z, or of the hexagonal nut with that thread as its hole.
+    """Signed distance and outward unit normal of a threaded rod without ends along z; for the numbers see thread_distance.
 
-    ``values[start:]`` holds half the width of the ridge at ``major``, the width of a flank, half the length and half the width of
-    the hexagon across flats, 0 for a rod (m). The distance of the profile in the plane through the axis is divided by the
-    length of its gradient in space: exact for the cylinders of crest and root, and for flanks to first order in the distance.
+    The distance of the profile in the plane through the axis is divided by the length of its gradient in space: exact for the
+    cylinders of crest and root, and for flanks to first order in the distance.
     """
-    crest, run, half_length, half = values[start], values[start + 1], values[start + 2], values[start + 3]
+    crest, run = values[start], values[start + 1]
     rho = sqrt(x * x + y * y)
     ux, uy = (x / rho, y / rho) if rho > 0.0 else (1.0, 0.0)
     lead = pitch / (2.0 * pi)
     d, gr, gs = ridge_distance(rho, z - lead * atan2(y, x), pitch, major, minor, crest, run)
     turn = -gs * lead / max(rho, 0.5 * minor)  # slope along the circle
     scale = 1.0 / sqrt(1.0 + turn * turn)
-    d, nx, ny, nz = d * scale, (gr * ux - turn * uy) * scale, (gr * uy + turn * ux) * scale, gs * scale
+    return d * scale, (gr * ux - turn * uy) * scale, (gr * uy + turn * ux) * scale, gs * scale
+
+
+@njit(cache=True, inner=True)
+def thread_distance(
+    x: float, y: float, z: float, pitch: float, major: float, minor: float, values: FloatArray, start: int
+) -> Distance:
+    """Signed distance and outward unit normal of a threaded rod along z, or of the hexagonal nut with that thread as its hole.
+
+    ``values[start:]`` holds half the width of the ridge at ``major``, the width of a flank, half the length and half the width of
+    the hexagon across flats, 0 for a rod (m).
+    """
+    half_length, half = values[start + 2], values[start + 3]
+    d, nx, ny, nz = endless_distance(x, y, z, pitch, major, minor, values, start)
     up = 1.0 if z >= 0.0 else -1.0
     if half == 0.0:
         return both(d, nx, ny, nz, up * z - half_length, 0.0, 0.0, up)
     q, hx, hy = hexagon_distance(x, y, half)
     q, hx, hy, hz = both(q, hx, hy, 0.0, up * z - half_length, 0.0, 0.0, up)
     return both(-d, -nx, -ny, -nz, q, hx, hy, hz)
+
+
+@njit(cache=True, inner=True)
+def seen_from(
+    b: int, a: int, x: float, y: float, z: float, rotation: FloatArray, translation: FloatArray
+) -> tuple[float, float, float]:
+    """Take a point from the frame of shape a into that of shape b, given their poses in the world."""
+    dx = translation[a, 0] - translation[b, 0] + rotation[a, 0, 0] * x + rotation[a, 0, 1] * y + rotation[a, 0, 2] * z
+    dy = translation[a, 1] - translation[b, 1] + rotation[a, 1, 0] * x + rotation[a, 1, 1] * y + rotation[a, 1, 2] * z
+    dz = translation[a, 2] - translation[b, 2] + rotation[a, 2, 0] * x + rotation[a, 2, 1] * y + rotation[a, 2, 2] * z
+    return (
+        rotation[b, 0, 0] * dx + rotation[b, 1, 0] * dy + rotation[b, 2, 0] * dz,
+        rotation[b, 0, 1] * dx + rotation[b, 1, 1] * dy + rotation[b, 2, 1] * dz,
+        rotation[b, 0, 2] * dx + rotation[b, 1, 2] * dy + rotation[b, 2, 2] * dz,
+    )
+
+
+@njit(cache=True, inner=True)
+def screwed_distance(
+    s: int,
+    own: int,
+    x: float,
+    y: float,
+    z: float,
+    size: FloatArray,
+    values: FloatArray,
+    grid_index: IntArray,
+    rotation: FloatArray,
+    translation: FloatArray,
+) -> Distance:
+    """Signed distance and outward unit normal of Thread s at a point of its frame that is one of Thread ``own``.
+
+    Where the thread of the point goes through the end of the other one in its groove, that end does not stop it: it enters and
+    leaves along the flank. Outside the end its distance is infinite, since the part of its thread that is inside bears; inside it
+    is that of the flank. The face of the end, which is nearest there and almost across the way of the point, would hold a whole
+    nut for one step each time a point enters. A thread whose own end is not inside yet has contact with the face.
+    """
+    start, other = grid_index[s, 0], grid_index[own, 0]
+    pitch, major, minor = size[s, 0], size[s, 1], size[s, 2]
+    nut, up = values[start + 3] > 0.0, 1.0 if z >= 0.0 else -1.0
+    hair, beyond = IN_GROOVE * (major - minor), up * z - values[start + 2]
+    if nut == (values[other + 3] > 0.0) or beyond < -hair:
+        return thread_distance(x, y, z, pitch, major, minor, values, start)
+    # along its helix to the end of the other thread
+    ox, oy, oz = seen_from(own, s, x, y, z, rotation, translation)
+    alike = 0.0
+    for k in range(3):
+        alike += rotation[s, k, 2] * rotation[own, k, 2]
+    way = -beyond * up if alike > 0.0 else beyond * up
+    angle = 2.0 * pi * way / size[own, 0]
+    turned_x, turned_y = cos(angle) * ox - sin(angle) * oy, sin(angle) * ox + cos(angle) * oy
+    cx, cy, cz = seen_from(s, own, turned_x, turned_y, oz + way, rotation, translation)
+    goes_on = abs(oz + way) <= values[other + 2] and abs(up * cz - values[start + 2]) <= STEEP * abs(beyond)
+    d, nx, ny, nz = endless_distance(cx, cy, cz, pitch, major, minor, values, start)
+    rho = sqrt(cx * cx + cy * cy)
+    if not goes_on or (-d if nut else d) < -hair or rho < minor - hair or rho > major + hair:
+        return thread_distance(x, y, z, pitch, major, minor, values, start)
+    if beyond > 0.0:
+        return inf, 0.0, 0.0, 1.0
+    d, nx, ny, nz = endless_distance(x, y, z, pitch, major, minor, values, start)
+    return (-d, -nx, -ny, -nz) if nut else (d, nx, ny, nz)
