@@ -497,8 +497,9 @@ def detect_points(
     for none. Corners at meshes, and vertices of meshes at meshes and boxes, are written from farther away than the margin, for
     :mod:`contact.facing_kernels` to say which of them are contacts. A point has a contact with each wall of a Revolved, whose
     number is the feature; a point of a Revolved, TURNED, has one with the nearest wall alone, since its triangles have the
-    others; of two threads see :func:`contact.turned_kernels.screwed_distance`. ``edge`` (3, 3) is room to work in. The number may exceed the room in the arrays; contacts beyond it are counted, not
-    written. For the 24 parameters see the module; they make more than 80 lines of one loop over points.
+    others; of two threads see :func:`contact.turned_kernels.screwed_distance`. ``edge`` (3, 3) is room to work in. The number may
+    exceed the room in the arrays; contacts beyond it are counted, not written. For the 24 parameters see the module; they make
+    more than 80 lines of one loop over points.
     """
     count, room = 0, out_point.shape[0]
     for c in range(n_pairs):

@@ -11,15 +11,16 @@ import numpy as np
 import numpy.typing as npt
 
 from contact.compiled import njit
+from contact.turned_shapes import TURN_POINTS
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 Distance = tuple[float, float, float, float]
 
-#: What is this little below the profile of a thread, as a part of its depth, is in its groove.
+#: What is this little below the profile of a thread, as a part of its depth, is in its groove; pitches this near are alike.
 IN_GROOVE = 1e-2
 
-#: A thread that leans so much that this part of its way to an end of another one is left where it should be there does not reach it.
+#: A helix that leans misses the end of another thread by up to this part of the way to it.
 STEEP = 0.5
 
 
@@ -233,18 +234,21 @@ def screwed_distance(
     pitch, major, minor = size[s, 0], size[s, 1], size[s, 2]
     nut, up = values[start + 3] > 0.0, 1.0 if z >= 0.0 else -1.0
     hair, beyond = IN_GROOVE * (major - minor), up * z - values[start + 2]
-    if nut == (values[other + 3] > 0.0) or beyond < -hair:
+    fits = nut != (values[other + 3] > 0.0) and abs(size[own, 0] - pitch) <= IN_GROOVE * pitch
+    if not fits or beyond < -hair:
         return thread_distance(x, y, z, pitch, major, minor, values, start)
     # along its helix to the end of the other thread
     ox, oy, oz = seen_from(own, s, x, y, z, rotation, translation)
     alike = 0.0
     for k in range(3):
         alike += rotation[s, k, 2] * rotation[own, k, 2]
-    way = -beyond * up if alike > 0.0 else beyond * up
+    inward = -up if alike > 0.0 else up
+    way = beyond * inward
     angle = 2.0 * pi * way / size[own, 0]
     turned_x, turned_y = cos(angle) * ox - sin(angle) * oy, sin(angle) * ox + cos(angle) * oy
     cx, cy, cz = seen_from(s, own, turned_x, turned_y, oz + way, rotation, translation)
-    goes_on = abs(oz + way) <= values[other + 2] and abs(up * cz - values[start + 2]) <= STEEP * abs(beyond)
+    half, there = values[other + 2], inward * (oz + way)
+    goes_on = -half <= there <= half - pitch / TURN_POINTS and abs(up * cz - values[start + 2]) <= STEEP * abs(beyond)
     d, nx, ny, nz = endless_distance(cx, cy, cz, pitch, major, minor, values, start)
     rho = sqrt(cx * cx + cy * cy)
     if not goes_on or (-d if nut else d) < -hair or rho < minor - hair or rho > major + hair:

@@ -42,3 +42,20 @@ def test_a_nut_sinks_by_a_pitch_a_turn_or_stays(friction: float, spin: float):
     mass, _, inertia = mass_properties(fs.Thread.metric(0.048, 0.005, 0.038, play=0.0002, across=0.075))
     fall = 9.81 / (1.0 + inertia[2, 2] / (mass * lead**2))
     assert v[2] == pytest.approx(spin * lead - fall * time, rel=0.01)
+
+
+def test_threads_that_enter_a_nut_do_not_hold_it():
+    """By its weight and 100 N a nut of 10 mm pitch spins up as the lead says, while 32 points a turn enter at its end."""
+    bolt, nut = fs.Thread.metric(0.048, 0.01, 0.1), fs.Thread.metric(0.048, 0.01, 0.038, play=2e-4, across=0.0768)
+    volume, _, inertia = mass_properties(nut)
+    mass, lead = 7850.0 * volume, 0.01 / (2.0 * np.pi)
+    speed_up = (9.81 * mass + 100.0) * lead / (7850.0 * inertia[2, 2] + mass * lead**2)
+    for theta in (1.0, None):
+        scene = fs.Scene("nut", dt=1.0 / 240.0, duration=0.25, margin=2e-4, **({} if theta is None else {"theta": theta}))
+        still = scene.add_obstacle("bolt", bolt)
+        place = (0.0, 0.0, -2e-4 * np.tan(np.pi / 6.0))
+        free = scene.add_rigid("nut", nut, density=7850.0, position=place, load=lambda t: ((0.0, 0.0, -100.0), (0.0, 0.0, 0.0)))
+        scene.set_friction(still, free, 0.0)
+        run = fs.simulate(scene, out=None)
+        assert run.verdict == "good"
+        assert run.stepper.state.v[5] == pytest.approx(-0.25 * speed_up, rel=5e-3)

@@ -159,6 +159,30 @@ def test_an_m48_nut_with_play_of_a_fifth_of_a_millimetre_sits_a_tenth_from_the_f
     assert detect([BOLT, NUT], np.stack([np.eye(3)] * 2), lifted, 1e-5).gap.min() == pytest.approx(0.0, abs=2e-7)
 
 
+def test_an_end_stops_what_meets_it_and_not_what_is_screwed_through_it():
+    """Along the flank a thread enters a nut and leaves it; a bolt that begins at the end of a nut stands on its face.
+
+    Points of the bolt that are in contact with the nut have normals of shape 1, and the other way round.
+    """
+    slack = 2e-4 * np.tan(np.pi / 6.0)
+
+    def ends(turns, height, spin=0.0, bolt=BOLT, nut=NUT):
+        """Contacts with normals along the axis of both, where the nut has turned by so much and is at a height, m."""
+        angle = 2.0 * np.pi * turns + spin
+        turn = np.array([[np.cos(angle), -np.sin(angle), 0.0], [np.sin(angle), np.cos(angle), 0.0], [0.0, 0.0, 1.0]])
+        found = detect([bolt, nut], np.stack([np.eye(3), turn]), np.array([[0.0, 0.0, 0.0], [0.0, 0.0, height]]), 1e-4)
+        return int((np.abs(found.frame[:, 0, 2]) > 0.99).sum())
+
+    for turns in np.arange(0.0, 1.0, 0.037):  # both ends inside the bolt; the ends of the bolt inside or outside the nut
+        assert ends(turns, turns * 0.005 - slack) == 0
+        assert ends(turns + 7.0, (turns + 7.0) * 0.005 - slack) == 0
+    beside = 0.05 + 0.019 + 5e-5  # just above the tip of the bolt: its crest is below the face, wherever the threads begin
+    assert all(ends(0.0, beside, spin) > 0 for spin in np.linspace(0.0, 6.0, 5))
+    # threads of another pitch do not go on through each other
+    other = Thread.metric(0.048, 0.01, 0.038, play=0.0002, across=0.077)
+    assert ends(0.0, 0.0, nut=other) > 0
+
+
 def test_a_bowl_rests_on_a_floor_with_its_weight():
     scene = fs.Scene("bowl", dt=0.01, duration=0.05)
     floor = scene.add_floor()
