@@ -29,6 +29,9 @@ STRAIGHT = 1e-6
 #: So many pairs of creases are compared at once, about.
 PAIRS_AT_ONCE = 1_000_000
 
+#: A mesh has a valley where its surface turns inwards by more than this angle, rad: more than coordinates that were rounded do.
+VALLEY = 1e-3
+
 Segments = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
 NONE: Segments = (np.zeros((0, 3)), np.zeros((0, 3)), np.zeros((0, 3)), np.zeros((0, 3)))
 
@@ -39,6 +42,21 @@ _KEPT: WeakKeyDictionary[Mesh, Segments] = WeakKeyDictionary()
 
 def mesh_creases(mesh: Mesh) -> Segments:
     """Both ends (n, 3), m, of the creases of a mesh, and two unit vectors (n, 3) from each along its faces."""
+    ends, one, two, outward = _edges(mesh)
+    start, end = mesh.points[ends[:, 0]], mesh.points[ends[:, 1]]
+    sharp = (np.einsum("ni,ni->n", one, two) > -np.cos(CREASE)) & (np.einsum("ni,ni->n", outward, two) < 0.0)
+    return _joined(ends[sharp], start[sharp], end[sharp], one[sharp], two[sharp])
+
+
+def is_smooth_and_convex(mesh: Mesh) -> bool:
+    """Whether a mesh has no creases (:data:`CREASE`) and no valleys (:data:`VALLEY`)."""
+    _, one, two, outward = _edges(mesh)
+    turn = np.arctan2(-np.einsum("ni,ni->n", outward, two), -np.einsum("ni,ni->n", one, two))  # outwards
+    return bool(turn.max() <= CREASE and turn.min() >= -VALLEY)
+
+
+def _edges(mesh: Mesh) -> tuple[IntArray, FloatArray, FloatArray, FloatArray]:
+    """Return ends (n, 2) of the edges of a mesh, unit vectors (n, 3) from each along its two faces, and normals of the first."""
     triangles = mesh.triangles
     directed = np.stack([triangles, np.roll(triangles, -1, axis=1)], axis=2).reshape(-1, 2)
     opposite = np.roll(triangles, 1, axis=1).ravel()  # the corner of the triangle that is not on the edge
@@ -48,9 +66,7 @@ def mesh_creases(mesh: Mesh) -> Segments:
     along = end - start
     along /= np.linalg.norm(along, axis=1, keepdims=True)
     one, two = (_across(mesh.points[opposite[side]] - start, along) for side in (left, right))
-    outward = np.cross(along, one)  # of the left face
-    sharp = (np.einsum("ni,ni->n", one, two) > -np.cos(CREASE)) & (np.einsum("ni,ni->n", outward, two) < 0.0)
-    return _joined(directed[left][sharp], start[sharp], end[sharp], one[sharp], two[sharp])
+    return directed[left], one, two, np.cross(along, one)
 
 
 def _across(vectors: FloatArray, along: FloatArray) -> FloatArray:

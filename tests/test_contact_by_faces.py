@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from scipy.spatial import ConvexHull
 from scipy.spatial.transform import Rotation
 
 import femsim as fs
@@ -405,9 +406,9 @@ def test_boxes_have_contact_by_faces_with_soft_bodies_and_small_ones_with_all(
 
 
 def test_meshes_have_it_with_soft_bodies_where_they_have_edges() -> None:
-    """Beside that where they are small: sides that turn by 15 degrees are none, by 60 they are."""
-    assert not with_part(ball(0.05, 24)) and not with_part(fs.Sphere(0.01))
-    assert with_part(ball(0.05, 6)) == {"cube"} and with_part(ball(0.02, 24)) == {"cube", "rod"}
+    """Beside that where they are small: sides that turn by 15 degrees are none, by 60 they are. To a rod both are coarse."""
+    assert with_part(ball(0.05, 24)) == {"rod"} and not with_part(fs.Sphere(0.01))
+    assert with_part(ball(0.05, 6)) == {"cube", "rod"} and with_part(ball(0.02, 24)) == {"cube", "rod"}
 
 
 def test_what_is_driven_and_links_meet_nodes_unless_the_scene_says_otherwise() -> None:
@@ -441,3 +442,29 @@ def test_a_part_may_be_small_to_one_body_and_large_to_another() -> None:
     assert {frozenset((names[i], names[j])) for i, j in zip(a, b, strict=True)} == {
         frozenset(("coarse", "stone")), frozenset(("rod", "stone"))
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("mesh", "radius", "expected"),
+    [("ball", 2e-3, False), ("ball", 5e-4, True), ("box", 2e-3, True), ("dented", 2e-3, True)],
+)
+def test_rods_meet_meshes_by_faces_but_round_ones_sampled_finely(mesh: str, radius: float, expected: bool) -> None:
+    """Cells of the ball's sampled distance are 0.8 mm; a box has keen edges, and a dent a valley."""
+    a, b = np.meshgrid(np.pi * np.arange(1, 24) / 24, 2.0 * np.pi * np.arange(48) / 48, indexing="ij")
+    across = np.sin(a)
+    points = np.vstack([np.stack([across * np.cos(b), across * np.sin(b), np.cos(a)], -1).reshape(-1, 3), (0, 0, 1), (0, 0, -1)])
+    surface = fs.box_tets((0.04, 0.04, 0.04), 1).surface()
+    if mesh != "box":
+        hull = ConvexHull(points)
+        out = np.einsum("ni,ni->n", np.cross(*(points[hull.simplices[:, k]] - points[hull.simplices[:, 0]] for k in (1, 2))),
+                        hull.equations[:, :3]) > 0.0  # fmt: skip
+        points[-2] *= 0.99 if mesh == "dented" else 1.0
+        shape = fs.Mesh(0.02 * points, np.where(out[:, None], hull.simplices, hull.simplices[:, ::-1]))
+    else:
+        shape = fs.Mesh(surface.points, surface.triangles)
+    scene = fs.Scene("mesh", dt=0.005, duration=0.1)
+    scene.add_obstacle("part", shape, position=(0, 0, 0.5))
+    x = np.linspace(0.0, 0.06, 31)
+    scene.add_rod("rod", np.column_stack([x, 0 * x, 0 * x]), fs.circular_section(radius), CABLE)
+    found = Stepper(scene, make_solver("exact")).contacts.by_faces
+    assert found.any() == expected
