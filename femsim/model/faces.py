@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from contact import Box, Mesh, Shape, Surface
@@ -15,11 +17,44 @@ def flat(shape: Shape) -> bool:
     return isinstance(shape, Box | Mesh)
 
 
+def thickness(mesh: Mesh) -> np.ndarray:
+    """Way through a mesh behind each of its triangles, (m,), m, to the next face: of four places of each the shortest."""
+    # heavy, and only for meshes that have contact by faces
+    from vtkmodules.util.numpy_support import numpy_to_vtk, numpy_to_vtkIdTypeArray
+    from vtkmodules.vtkCommonCore import mutable, vtkPoints
+    from vtkmodules.vtkCommonDataModel import vtkCellArray, vtkPolyData, vtkStaticCellLocator
+
+    corners, m = mesh.points[mesh.triangles], len(mesh.triangles)
+    points, cells, surface = vtkPoints(), vtkCellArray(), vtkPolyData()
+    as_vtk: Any = numpy_to_vtk
+    as_numbers: Any = numpy_to_vtkIdTypeArray
+    points.SetData(as_vtk(np.ascontiguousarray(mesh.points), deep=True))
+    starts, numbers = 3 * np.arange(m + 1, dtype=np.int64), np.ascontiguousarray(mesh.triangles, dtype=np.int64).ravel()
+    cells.SetData(as_numbers(starts, deep=True), as_numbers(numbers, deep=True))
+    surface.SetPoints(points)
+    surface.SetPolys(cells)
+    search = vtkStaticCellLocator()
+    search.SetDataSet(surface)
+    search.BuildLocator()
+    middle, normal = corners.mean(axis=1), np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    normal /= np.linalg.norm(normal, axis=1, keepdims=True)
+    size = float(np.linalg.norm(np.ptp(mesh.points, axis=0)))
+    out, at = np.full(m, np.inf), [0.0] * 3
+    share: Any = mutable(0.0)
+    number: Any = mutable(0)
+    for k in range(m):
+        for place in (middle[k], *(0.5 * (middle[k] + corners[k]))):
+            start, end = place - 1e-6 * size * normal[k], place - size * normal[k]
+            if search.IntersectWithLine(start, end, 0.0, share, at, [0.0] * 3, number):
+                out[k] = min(out[k], float(np.linalg.norm(np.subtract(at, place))))
+    return out
+
+
 def faces(part: Part) -> Deforming:
     """Corners, edges and faces of the shapes of a rigid part or an obstacle, all of which are :func:`flat`.
 
     No node moves its points: they are where the part is, ``rest`` in its frame. A point of another body may have passed a face by
-    half of the least extent of the shape and is still pushed out.
+    half of what is behind it, or of the least extent of the shape, and is still pushed out.
     """
     points, triangles, depth, count = [], [], [], 0
     for shape, rotation, translation in part.shapes:
@@ -27,7 +62,8 @@ def faces(part: Part) -> Deforming:
         lower, upper = shape.aabb
         points.append(surface.points)
         triangles.append(surface.triangles + count)
-        depth.append(np.full(len(surface.triangles), DEPTH * float((upper - lower).min())))
+        behind = thickness(shape) if isinstance(shape, Mesh) else np.full(len(surface.triangles), np.inf)
+        depth.append(DEPTH * np.minimum(behind, float((upper - lower).min())))
         count += len(surface.points)
     none = np.full(count, -1, dtype=np.int64)
     return Deforming(
