@@ -134,6 +134,16 @@ MUTANTS = (
         "test_adaptive.py::test_backward_euler_falls_short_by_half_of_g_dt_squared",
     ),
     Mutant(
+        "physics", "points catch at seams", STEP + "point_contacts.py",
+        "found = found.select(~covered)", "found = found.select(covered | ~covered)",
+        "test_seams.py::test_what_slides_over_a_seam_does_not_catch",
+    ),
+    Mutant(
+        "physics", "surfaces catch at seams", STEP + "deforming_contacts.py",
+        "keep &= ~self._seams.covered(*on, found.gap, placed)", "self._seams.covered(*on, found.gap, placed)",
+        "test_seams.py::test_what_slides_over_a_seam_does_not_catch",
+    ),
+    Mutant(
         "physics", "a large box meets soft bodies at their nodes alone", STEP + "by_faces.py",
         "(seen or is_small(part, elements[other]))", "is_small(part, elements[other])",
         "test_snags.py::test_a_free_box_slides_on_a_soft_pad_as_far_as_friction_lets_it test_contact_by_faces.py::"

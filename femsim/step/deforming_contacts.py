@@ -17,6 +17,7 @@ from femsim.step import deforming_rows_kernels as kernels
 from femsim.step.contact_family import FamilyRows, Found, Rates, Sides, matched, no_rows, room
 from femsim.step.placed import Placed, Places
 from femsim.step.rows_kernels import Given, Rows, Sums, turn_frames
+from femsim.step.seams import Seams
 from femsim.step.state import State
 from femsim.step.system import System
 from femsim.step.whole_joints import WholeJoints
@@ -67,7 +68,7 @@ class DeformingFamily:
         self._detector = DeformableDetector([one.shape for one in self._able], pairs, rest)
         self._without = [self._points_without(rule) for rule in rules.no_contact if rule.part in able and rule.other in able]
         self.whole_joints = self._joints_between(rules)
-        self._skin = self._skins_of_points(parts)
+        self._skin, self._seams = self._skins_of_points(parts), Seams(parts, rules.pairs)
         self._scratch = kernels.Nodes.empty()
         self._turns = np.array([part.turns or _rigid(system, part) for part in self._owners], dtype=np.bool_)
         joints = int(np.diff(places.joint_start)[self._carriers].max(initial=0))
@@ -120,10 +121,14 @@ class DeformingFamily:
             points[where] = one.positions(self._system.bodies[part.body].contact_points(q, part.nodes))
         return points
 
-    def _find(self, points: np.ndarray, margin: float | np.ndarray) -> DeformableContacts:
+    def _find(self, points: np.ndarray, placed: Placed, margin: float | np.ndarray) -> DeformableContacts:
         """Contacts within a margin, m, without those that the rules exclude."""
         found = self._detector.detect(points, margin)
         keep = ~self.whole_joints.at_surfaces(found.point)
+        for side in (0, 1) if self._seams and len(found) else ():
+            part, place = self._number[found.body], found.position
+            on = (part[:, side], part[:, 1 - side], place[:, side], place[:, 1 - side])
+            keep &= ~self._seams.covered(*on, found.gap, placed)
         for first, last, rod, other in self._without:
             near = np.asarray(((found.point >= first) & (found.point < last)).any(axis=2))
             for side in (0, 1):
@@ -133,7 +138,7 @@ class DeformingFamily:
     def detect(self, state: State, placed: Placed, margin: float | np.ndarray) -> Found:
         """Find the contacts of a state within a margin, one number or one for each two bodies, m."""
         points = self._place_points(state, placed)
-        return Found(self._find(points, margin), points, placed, margin)
+        return Found(self._find(points, placed, margin), points, placed, margin)
 
     def _velocities(self, placed: Placed, rates: Rates) -> np.ndarray:
         """Velocities of all points, (p, 3), m/s."""
@@ -176,11 +181,11 @@ class DeformingFamily:
 
     def max_penetration(self, state: State, placed: Placed) -> float:
         """Largest penetration in a state, m."""
-        return max(-float(self._find(self._place_points(state, placed), 0.0).gap.min(initial=0.0)), 0.0)
+        return max(-float(self._find(self._place_points(state, placed), placed, 0.0).gap.min(initial=0.0)), 0.0)
 
     def gaps(self, state: State, placed: Placed, reach: float, known: Found | None = None) -> tuple[np.ndarray, np.ndarray]:
         """Parts (n, 2) and gaps (n,), m, of all contacts of a state closer than ``reach`` (m)."""
-        found = self._find(self._place_points(state, placed), reach)
+        found = self._find(self._place_points(state, placed), placed, reach)
         return np.asarray(self._number[found.body]), np.asarray(found.gap).copy()
 
     def overlaps(self, state: State) -> list[tuple[int, int, float, float]]:
@@ -235,7 +240,7 @@ class DeformingFamily:
             return rows
         c: DeformableContacts = rows.found.contacts.select(rows.keep)
         points, frame, point, weight = self._place_points(there, placed), rows.frame.copy(), c.point.copy(), c.weight.copy()
-        now = self._find(points, rows.found.margin)
+        now = self._find(points, placed, rows.found.margin)
         place, known = matched(rows.key, now.key), np.empty(len(c), dtype=np.bool_)
         turn_frames(frame, place, now.frame, known)
         point[known], weight[known] = now.point[place[known]], now.weight[place[known]]

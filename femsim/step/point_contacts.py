@@ -13,6 +13,7 @@ from contact import Box, Detector, PlacedShape, Plane, PointContacts, first_poin
 from contact.compiled import Fixed
 from contact.compressed import compressed_rows
 from contact.metrics import any_of, norm
+from contact.shapes import signed_distance
 from femsim.base.rotations import cross_matrix, quaternion_from_vector, quaternion_to_matrix
 from femsim.model.contact_rules import ContactRules
 from femsim.model.parts import Part, skins_of, skins_of_points
@@ -20,6 +21,7 @@ from femsim.step import point_pairs_kernels as pair_kernels, point_rows_kernels 
 from femsim.step.contact_family import FamilyRows, Found, Rates, Sides, matched, no_rows, room
 from femsim.step.placed import Placed, Places
 from femsim.step.rows_kernels import Given, Rows, Sums, normal_offsets, turn_frames
+from femsim.step.seams import Seams
 from femsim.step.state import State
 from femsim.step.system import System
 from femsim.step.whole_joints import WholeJoints
@@ -131,6 +133,8 @@ class PointFamily:
             shapes, points.part, points.radius, self._point_skin, rules.pairs,
             most_per_pair=rules.most_per_pair, **first_points([placed.shape for placed in shapes], points.first),
         )  # fmt: skip
+        self._shapes, self._seams = shapes, Seams(parts, rules.pairs)
+        self._boxes = np.array([isinstance(one.shape, Box) for one in shapes], dtype=np.bool_)
         self._curved = np.array([not isinstance(one.shape, Plane | Box) for one in shapes], dtype=np.bool_)
         self._no_rows = no_rows(2 if rules.anisotropic else 1)
         #: where bounds were asked for at prescribed velocities, at which, and what they are: the same in all of a step
@@ -212,6 +216,8 @@ class PointFamily:
         """
         one = max(margin.tolist()) if isinstance(margin, np.ndarray) else float(margin)
         found = self._detector.detect_placed(points, placed.rotation, placed.translation, one, whole=whole)
+        if self._seams and len(found) and (covered := self._is_covered(found, placed)).any():
+            found = found.select(~covered)
         if any_of(self._by_centre):
             own = self._by_centre[found.point]
             found.position[own] = points[found.point[own]]
@@ -230,6 +236,23 @@ class PointFamily:
         for first, last, other in self._without:
             keep &= (found.point < first) | (found.point >= last) | (self.shape_part[found.shape] != other)
         return found if np.count_nonzero(keep) == len(keep) else found.select(keep)
+
+    def _is_covered(self, found: PointContacts, placed: Placed) -> np.ndarray:
+        """Contacts with edges and faces of boxes that others cover, (n,) bool."""
+        on, out = self.shape_part[found.shape], np.zeros(len(found), dtype=np.bool_)
+        which = np.flatnonzero((self._seams.group[on] >= 0) & self._boxes[found.shape])
+        if not len(which):
+            return out
+        on, position, normal, gap = on[which], found.position[which], found.frame[which, 0], found.gap[which]
+        place = position.copy()
+        for s in np.unique(found.shape[which]).tolist():
+            own, box = found.shape[which] == s, self._shapes[s]
+            turn, shift = placed.rotation[box.body] @ box.rotation, placed.rotation[box.body] @ box.translation
+            distance, outward = signed_distance(box.shape, (position[own] - shift - placed.translation[box.body]) @ turn)
+            place[own] -= distance[:, None] * (outward @ turn.T)
+        point = place + gap[:, None] * normal
+        out[which] = self._seams.covered(on, self.point_part[found.point[which]], place, point, gap, placed)
+        return out
 
     def detect(self, state: State, placed: Placed, margin: float | np.ndarray) -> Found:
         """Find the contacts of a state within a margin, m."""
