@@ -18,14 +18,18 @@ FLUSH = 2e-3
 _TOUCH, _LOW, _HAIR = 0.25, 0.5, 1e-3
 
 
-class _Piece(NamedTuple):
-    """A box of a part: its pose in the frame of its group, and how far, m, faces may stand out and still be flush."""
+class _Pieces(NamedTuple):
+    """Boxes of a group in its frame: shapes, poses (b, 3, 3) and (b, 3), m, half extents (b, 3), m, and parts (b,).
 
-    shape: Box
+    Faces that stand out by ``flush``, (b, 1), m, are still flush.
+    """
+
+    shapes: list[Box]
     rotation: np.ndarray
     translation: np.ndarray
-    part: int
-    flush: float
+    half: np.ndarray
+    part: np.ndarray
+    flush: np.ndarray
 
 
 class Seams:
@@ -46,7 +50,7 @@ class Seams:
     def __init__(self, parts: Sequence[Part], pairs: np.ndarray) -> None:
         self._pairs = pairs | pairs.T
         #: groups of boxes that keep their places to each other: each compound, and all obstacles
-        self._groups: list[list[_Piece]] = []
+        self._groups: list[_Pieces] = []
         #: group of each part, -1 for none
         self.group = np.full(len(parts), -1, dtype=np.int64)
         still = [k for k, part in enumerate(parts) if part.body < 0]
@@ -58,19 +62,20 @@ class Seams:
 
     def _add(self, parts: Sequence[Part], members: Sequence[int]) -> None:
         """Make a group of the boxes of some parts that touch another one, if there are any."""
-        every = [
-            _Piece(shape, rotation, translation, k, FLUSH * float(np.min(shape.half_extents)))
-            for k in members for shape, rotation, translation in parts[k].shapes if isinstance(shape, Box)
-        ]  # fmt: skip
-        reach = [np.abs(one.rotation) @ one.shape.half_extents + one.flush for one in every]
-        touching = [
-            any(a is not b and (np.abs(a.translation - b.translation) <= u + w).all() for b, w in zip(every, reach, strict=True))
-            for a, u in zip(every, reach, strict=True)
-        ]
-        pieces = [one for one, touches in zip(every, touching, strict=True) if touches]
-        if pieces:
-            self.group[[one.part for one in pieces]] = len(self._groups)
-            self._groups.append(pieces)
+        every = [(k, *one) for k in members for one in parts[k].shapes if isinstance(one[0], Box)]
+        if len(every) < 2:
+            return
+        part, shapes, rotation, translation = zip(*every, strict=True)
+        half = np.array([shape.half_extents for shape in shapes])
+        flush = FLUSH * half.min(axis=1, keepdims=True)
+        pieces = _Pieces(list(shapes), np.array(rotation), np.array(translation), half, np.array(part), flush)
+        reach = np.einsum("bij,bj->bi", np.abs(pieces.rotation), half) + flush
+        apart = np.abs(pieces.translation[:, None] - pieces.translation)
+        touching = (apart <= reach[:, None] + reach).all(axis=2)
+        which = np.flatnonzero(touching.sum(axis=1) > 1)  # each touches itself
+        if len(which):
+            self.group[pieces.part[which]] = len(self._groups)
+            self._groups.append(_Pieces([pieces.shapes[k] for k in which], *(array[which] for array in pieces[1:])))
 
     def covered(
         self, on: np.ndarray, other: np.ndarray, place: np.ndarray, point: np.ndarray, gap: np.ndarray, placed: Placed
@@ -97,32 +102,28 @@ class Seams:
             out[which] = self._covered(self._groups[number], self._pairs[:, other[which]], there, near, gap[which])
         return out
 
-    def _covered(
-        self, pieces: list[_Piece], pairs: np.ndarray, place: np.ndarray, point: np.ndarray, gap: np.ndarray
-    ) -> np.ndarray:
+    def _covered(self, pieces: _Pieces, pairs: np.ndarray, place: np.ndarray, point: np.ndarray, gap: np.ndarray) -> np.ndarray:
         """Ask the same of contacts of one group, in its frame; ``pairs`` (np, n) says whose boxes points may touch."""
-        at_place = [_distance(one, place)[0] for one in pieces]
-        at_point = [_distance(one, point) for one in pieces]
-        out = np.zeros(len(place), dtype=np.bool_)
-        for a, (piece, place_in, (near, normal)) in enumerate(zip(pieces, at_place, at_point, strict=True)):
-            hair = _HAIR * piece.flush
-            covers = pairs[piece.part] & (place_in <= _TOUCH * piece.flush) & (near < gap - hair)
-            if not covers.any():
-                continue
-            # the boxes that the contact may be of, to whose surfaces the place is the nearest, must not stand up there
-            above = place[covers] + piece.flush * normal[covers]
-            for b, other in enumerate(pieces):
-                if b == a:
-                    continue
-                of_it = (np.abs(at_place[b][covers]) <= hair) & (at_point[b][0][covers] >= gap[covers] - hair)
-                stands = of_it & (_distance(other, above)[0] < _LOW * piece.flush)
-                covers[covers] = ~stands
-                above = above[~stands]
-            out |= covers
+        hair, out = _HAIR * pieces.flush, np.zeros(len(place), dtype=np.bool_)
+        at_place, at_point = _distances(pieces, place), _distances(pieces, point)
+        covers = (at_place <= _TOUCH * pieces.flush) & (at_point < gap - hair) & pairs[pieces.part]
+        if not covers.any():
+            return out
+        # the boxes that the contact may be of, to whose surfaces the place is the nearest, must not stand up there
+        of_it = (np.abs(at_place) <= hair) & (at_point >= gap - hair)
+        for a in np.flatnonzero(covers.any(axis=1)).tolist():
+            which = np.flatnonzero(covers[a])
+            local = (point[which] - pieces.translation[a]) @ pieces.rotation[a]
+            _, normal = signed_distance(pieces.shapes[a], local)
+            above = place[which] + pieces.flush[a] * (normal @ pieces.rotation[a].T)
+            stands = of_it[:, which] & (_distances(pieces, above) < _LOW * pieces.flush[a])
+            stands[a] = False
+            out[which] |= ~stands.any(axis=0)
         return out
 
 
-def _distance(piece: _Piece, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Signed distances (n,), m, and unit normals (n, 3) of a box at points of the frame of its group."""
-    distance, normal = signed_distance(piece.shape, (points - piece.translation) @ piece.rotation)
-    return distance, normal @ piece.rotation.T
+def _distances(pieces: _Pieces, points: np.ndarray) -> np.ndarray:
+    """Signed distances (boxes, n), m, of all boxes at points of the frame of their group."""
+    beyond = np.abs(np.einsum("bji,bnj->bni", pieces.rotation, points - pieces.translation[:, None])) - pieces.half[:, None]
+    outside = np.sqrt((np.maximum(beyond, 0.0) ** 2).sum(axis=2))
+    return np.asarray(outside + np.minimum(beyond.max(axis=2), 0.0))
