@@ -67,8 +67,9 @@ def test_a_step_stops_it(what: str) -> None:
 def test_what_covers_an_edge() -> None:
     """Boxes beside each other with the edge at the origin, seen by a point on the first one or just above it."""
     scene = fs.Scene("covers", dt=0.005, duration=0.1)
-    for name, x, z in (("a", -0.05, -0.005), ("b", 0.05, -0.005), ("wall", 0.2, 0.0)):
-        scene.add_obstacle(name, fs.Box((0.05, 0.05, 0.005)), position=(x, 0.0, z))
+    for name, x, z in (("a", -0.05, -0.02), ("b", 0.05, -0.02), ("wall", 0.2, 0.0)):
+        scene.add_obstacle(name, fs.Box((0.05, 0.05, 0.02)), position=(x, 0.0, z))
+    scene.add_obstacle("strip", fs.Box((0.01, 0.01, 5e-6)), position=(0.03, 0.03, 5e-6))
     ball = scene.add_rigid("ball", fs.Sphere(0.01), density=1000.0, position=(0, 0, 0.1))
     stepper, names = Stepper(scene, make_solver("exact")), scene.part_names
 
@@ -78,10 +79,11 @@ def test_what_covers_an_edge() -> None:
         gap = np.linalg.norm(x - p, axis=1)
         return bool(seams.covered(on_part, other, p, x, gap, stepper.placed)[0])
 
-    all_pairs = np.ones((4, 4), dtype=np.bool_)
+    all_pairs = np.ones((5, 5), dtype=np.bool_)
     assert covered("b", (0, 0, 0), (-1e-3, 0, 0), pairs=all_pairs) and covered("b", (0, 0, 0), (-1e-3, 0, 1e-3), pairs=all_pairs)
     assert not covered("a", (-1e-3, 0, 0), (-1e-3, 0, 1e-3), pairs=all_pairs)  # what it stands on
     assert not covered("wall", (0.15, 0, 0), (0.149, 0, 0), pairs=all_pairs)  # nothing beside it
+    assert not covered("strip", (0.02, 0.03, 0), (0.019, 0.03, 0), pairs=all_pairs)  # a strip of a hundredth of a millimetre
     without = all_pairs.copy()
     without[names.index("a")] = without[:, names.index("a")] = False
     assert not covered("b", (0, 0, 0), (-1e-3, 0, 1e-3), pairs=without)  # which has no contact with the first one

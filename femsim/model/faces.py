@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -10,6 +11,9 @@ from contact import Box, Mesh, Shape, Surface
 from femsim.model.bodies.deforming import DEPTH, Deforming
 from femsim.model.parts import Part
 from femsim.model.solids import visual
+
+#: Thickness of meshes that live: each simulation of a scene asks for it.
+_KEPT: WeakKeyDictionary[Mesh, np.ndarray] = WeakKeyDictionary()
 
 
 def flat(shape: Shape) -> bool:
@@ -19,6 +23,13 @@ def flat(shape: Shape) -> bool:
 
 def thickness(mesh: Mesh) -> np.ndarray:
     """Way through a mesh behind each of its triangles, (m,), m, to the next face: of four places of each the shortest."""
+    if mesh not in _KEPT:
+        _KEPT[mesh] = _measured(mesh)
+    return _KEPT[mesh]
+
+
+def _measured(mesh: Mesh) -> np.ndarray:
+    """Shoot rays from the middle of each triangle, and from half-way to its corners, against its normal."""
     # heavy, and only for meshes that have contact by faces
     from vtkmodules.util.numpy_support import numpy_to_vtk, numpy_to_vtkIdTypeArray
     from vtkmodules.vtkCommonCore import mutable, vtkPoints

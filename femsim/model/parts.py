@@ -40,7 +40,7 @@ class Part:
         Whether a soft body or rod has contact with itself.
     by_faces : bool, optional
         Whether soft bodies and rods have contact with the corners, edges and faces of a rigid part, not only by their points;
-        None: with soft bodies if it has edges, and with those to whose elements it is small, if nothing drives it.
+        None: as :mod:`femsim.step.by_faces` decides.
     regions : tuple of (str, str)
         Name and surface material of each region of a soft body.
     region : ndarray of int, (k,)

@@ -135,10 +135,11 @@ class ContactCalls(SceneContents):
 
         Otherwise they have contact with shapes at their own nodes alone: the corner of a box sinks between the nodes of a coarse
         mesh, its side ploughs those ahead where it slides, and a cable lies on an edge only where the centre of a link does. By
-        default free rigid bodies and obstacles made of `Box` and `Mesh` have it with soft bodies where they have edges, that turn
-        by more than 0.5 rad, and with all where they are small: where one of their shapes is thinner than an element of the soft
-        body's surface (its median edge; of a rod a link), or narrower than four in the middle one of its three extents. Pairs
-        whose friction differs by direction never have it.
+        default free rigid bodies and obstacles made of `Box` and `Mesh` have it with soft bodies where they have edges that turn
+        by more than 0.5 rad, and with rods where they are meshes, unless these are smooth, convex and sampled by cells below half
+        the rod's radius. They have it with both where they are small: where a shape is thinner than an element of the soft body's
+        surface (its median edge; of a rod a link), or narrower than four in the middle one of its three extents. Pairs whose
+        friction differs by direction never have it.
 
         Parameters
         ----------

@@ -12,7 +12,7 @@ from contact.shapes import signed_distance
 from femsim.model.parts import Part
 from femsim.step.placed import Placed
 
-#: Boxes whose faces are flush to this part of their least half extent make one surface.
+#: Boxes whose faces are flush to this part of their least half extent, of two the lesser, make one surface.
 FLUSH = 2e-3
 #: Of that: how far a place may be off a box that covers it, how little a box may rise there, and what is rounding.
 _TOUCH, _LOW, _HAIR = 0.25, 0.5, 1e-3
@@ -106,17 +106,16 @@ class Seams:
         """Ask the same of contacts of one group, in its frame; ``pairs`` (np, n) says whose boxes points may touch."""
         hair, out = _HAIR * pieces.flush, np.zeros(len(place), dtype=np.bool_)
         at_place, at_point = _distances(pieces, place), _distances(pieces, point)
-        covers = (at_place <= _TOUCH * pieces.flush) & (at_point < gap - hair) & pairs[pieces.part]
-        if not covers.any():
-            return out
-        # the boxes that the contact may be of, to whose surfaces the place is the nearest, must not stand up there
+        # boxes that a contact may be of, to whose surfaces the place is the nearest; of two the lesser says what is flush
         of_it = (np.abs(at_place) <= hair) & (at_point >= gap - hair)
+        flush = np.minimum(pieces.flush, np.where(of_it, pieces.flush, np.inf).min(axis=0))
+        covers = (at_place <= _TOUCH * flush) & (at_point < gap - hair) & pairs[pieces.part]
         for a in np.flatnonzero(covers.any(axis=1)).tolist():
             which = np.flatnonzero(covers[a])
-            local = (point[which] - pieces.translation[a]) @ pieces.rotation[a]
-            _, normal = signed_distance(pieces.shapes[a], local)
-            above = place[which] + pieces.flush[a] * (normal @ pieces.rotation[a].T)
-            stands = of_it[:, which] & (_distances(pieces, above) < _LOW * pieces.flush[a])
+            _, normal = signed_distance(pieces.shapes[a], (point[which] - pieces.translation[a]) @ pieces.rotation[a])
+            rise = flush[a, which]
+            above = place[which] + rise[:, None] * (normal @ pieces.rotation[a].T)
+            stands = of_it[:, which] & (_distances(pieces, above) < _LOW * rise)
             stands[a] = False
             out[which] |= ~stands.any(axis=0)
         return out
