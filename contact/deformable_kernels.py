@@ -42,7 +42,7 @@ EDGE_FACING = 0.1
 CROSSING = 0.05
 #: Part of its size by which an edge or a face goes on, as a line or a plane, for contacts that stay on it where bodies moved.
 BEYOND = 0.5
-#: Part of a flat edge, from its ends on, where what crosses it is left to its vertices.
+#: Part of a flat edge, from its ends on, where what crosses it is left to its vertices, if these are under a face.
 BESIDE_END = 0.05
 #: Strands lie along each other above this cosine; the points of one of them then suffice.
 ALONG = 0.95
@@ -132,9 +132,24 @@ def box_of_edge(a: Vector, b: Vector, reach: float) -> tuple[Vector, Vector]:
 
 
 @njit(cache=True, inner=True)
-def beside_end(sharp: bool, place: float) -> bool:
-    """Whether a place, 0 to 1, on a flat edge is so near its end that the vertex there stands for it."""
-    return not sharp and abs(place - 0.5) > 0.5 - BESIDE_END
+def beside_end(points: FloatArray, edges: IntArray, sharp: bool, u: Vector, place: float, f: int) -> bool:
+    """Whether edge f crosses a flat edge, of direction u, at a place, 0 to 1, so near its end that the vertex there stands for it.
+
+    It does under a face of f, where it has contact, and not ahead of f: a vertex there has none until f has passed it.
+    """
+    if sharp or abs(place - 0.5) <= 0.5 - BESIDE_END:
+        return False
+    end, length = (times(-1.0, u) if place < 0.5 else u), norm(u)
+    start = row(points, edges[f, 0])
+    along = minus(row(points, edges[f, 1]), start)
+    for k in range(2, 4):
+        arm = minus(row(points, edges[f, k]), start)
+        normal = cross(along, arm)
+        if abs(dot(normal, end)) <= SLACK * length * norm(normal):
+            inwards = minus(times(dot(along, along), arm), times(dot(along, arm), along))
+            if dot(inwards, end) > 0.0:
+                return True
+    return False
 
 
 @njit(cache=True, inner=True)
@@ -178,7 +193,9 @@ def edge_edges(
             c = row(points, edges[f, 0])
             u, v, w = minus(b, a), minus(row(points, edges[f, 1]), c), minus(a, c)
             s, t = crossing(u, v, w)
-            if s < 0.0 or beside_end(features.sharp[e], s) or beside_end(features.sharp[f], t):
+            if s < 0.0 or beside_end(points, edges, features.sharp[e], u, s, f):
+                continue
+            if beside_end(points, edges, features.sharp[f], v, t, e):
                 continue
             across = cross(u, v)
             normal = over(across, norm(across))
@@ -303,7 +320,7 @@ def find_contacts(
     features: Features, bodies: Bodies, used: IntArray, triangle_trees: Forest, edge_trees: Forest, pairs: IntArray,
     margin: FloatArray, work: Work, out: Output,
 ) -> int:  # fmt: skip
-    """Write all contacts of pairs of bodies (k, 2) with gaps below ``margin`` (nb, nb), m; return how many there are.
+    """Write all contacts of pairs of bodies (k, 2) with gaps below ``margin`` (nb, nb), m, -inf for none; return how many.
 
     Normals, and the trees of the bodies ``used`` (m,), are updated first. Two bodies whose boxes are further apart than contacts
     reach are left out. The answer may exceed the room of ``out``; it is -1 when ``work.near`` has too little room.
@@ -313,6 +330,8 @@ def find_contacts(
     for k in range(pairs.shape[0]):
         a, b = pairs[k, 0], pairs[k, 1]
         limit = margin[a, b]
+        if limit == -np.inf:
+            continue
         beyond = (max(limit, 0.0) + bodies.radius[a] + bodies.radius[b]) * (1.0 + TINY)
         if boxes_apart(tree_of(edge_trees, a).boxes, tree_of(edge_trees, b).boxes, beyond):
             continue
