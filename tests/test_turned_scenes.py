@@ -59,3 +59,27 @@ def test_threads_that_enter_a_nut_do_not_hold_it():
         run = fs.simulate(scene, out=None)
         assert run.verdict == "good"
         assert run.stepper.state.v[5] == pytest.approx(-0.25 * speed_up, rel=5e-3)
+
+
+def test_a_bolt_that_turns_fast_is_not_braked():
+    """Points that its end leaves do not hold it; turned by Cayley's map, up to 0.8 rad a step, it does not sink into the nut."""
+    pitch, play = 0.01, 2e-4
+    bolt, nut = fs.Thread.metric(0.048, pitch, 0.04), fs.Thread.metric(0.048, pitch, 0.1, play=play, across=0.077)
+    volume, _, inertia = mass_properties(bolt)
+    mass, lead = 7850.0 * volume, pitch / (2.0 * np.pi)
+    speed_up = (9.81 * mass + 100.0) * lead / (7850.0 * inertia[2, 2] + mass * lead**2)
+    scene = fs.Scene("bolt", dt=1.0 / 240.0, duration=0.1, margin=2e-4)
+    still = scene.add_obstacle("nut", nut)
+    free = scene.add_rigid(
+        "bolt", bolt, density=7850.0, position=(0.0, 0.0, pitch - play * np.tan(np.pi / 6.0)), velocity=(0.0, 0.0, -40.0 * lead),
+        angular_velocity=(0.0, 0.0, -40.0), load=lambda t: ((0.0, 0.0, -100.0), (0.0, 0.0, 0.0)),
+    )  # fmt: skip
+    scene.set_friction(still, free, 0.0)
+    run = fs.simulate(scene, out=None)
+    assert run.verdict == "good"
+    steps = run.steps
+    assert steps["substeps"].max() == 1 and steps["max_penetration_m"].max() < 1e-8
+    speed = run.stepper.state.v
+    assert speed[5] == pytest.approx(-40.0 - 0.1 * speed_up, rel=0.02)
+    assert speed[2] == pytest.approx(lead * speed[5], rel=5e-3)
+    assert steps["kinetic_energy_J"][-1] <= steps["kinetic_energy_J"][0] + steps["work_J"][-1] - steps["work_J"][0]

@@ -358,6 +358,13 @@ class Contacts:
             return rows
         return self._joined((points, *rows.families[1:]), rows.friction, rows.given)
 
+    def along_arcs(self, rows: ContactRows, v_hat: np.ndarray) -> ContactRows:
+        """Rows of the middle of an energy-momentum step with the ways of what turns along threads where v_hat (n,) leads."""
+        points = self._points.along_arcs(rows.families[0], v_hat, rows.given)
+        if points is rows.families[0]:
+            return rows
+        return self._joined((points, *rows.families[1:]), rows.friction, rows.given)
+
     def on_same_features(self, rows: ContactRows, there: State, v_prescribed: np.ndarray, dt: float) -> ContactRows:
         """Rows of the same contacts, at prescribed velocities (n,) in a step (s), at its middle, each where it was on its bodies.
 

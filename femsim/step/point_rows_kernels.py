@@ -403,9 +403,14 @@ def follow(
     positions: np.ndarray,
     before: np.ndarray,
     rotation: np.ndarray,
+    translation: np.ndarray,
     there: np.ndarray,
     turn: np.ndarray,
+    shift: np.ndarray,
     shape_part: np.ndarray,
+    is_turned: np.ndarray,
+    axes: np.ndarray,
+    centre: np.ndarray,
     frames_there: np.ndarray,
     positions_there: np.ndarray,
     place: np.ndarray,
@@ -415,12 +420,16 @@ def follow(
     """Fill frames (kept, 3, 3) and positions (kept, 3), m, of the contacts ``keep`` where the bodies are in another state.
 
     ``number``, ``shape``, ``frames`` and ``positions`` are those of all contacts before, as in :class:`Pairs`, the latter two
-    also of those found ``there``; points (p, 3), m, and rotations of parts (parts, 3, 3) are ``before`` and ``rotation``, and
-    ``there`` and ``turn``.
+    also of those found ``there``; points (p, 3), m, and poses of parts, (parts, 3, 3) and (parts, 3), m, are ``before``,
+    ``rotation`` and ``translation``, and ``there``, ``turn`` and ``shift``.
 
     A frame turns with the part of its shape and a position moves with its point. Where the contact is found there, as number
     ``place`` (kept,) of ``now`` (-1: not found), its normal and position are those of there, and the tangents turn with it on
     the shortest way, unless it points to the other side.
+
+    On shapes that ``is_turned`` (s,) about an axis features are rings and helices: there a frame that is not found again follows
+    its point round the axis. Poses of shapes in their parts are ``axes`` (s, 3, 3) and ``centre`` (s, 3), m. Fixed to a part that
+    turns fast it would lean against the way of the point, and hold what slides.
     """
     for k in range(keep.shape[0]):
         m, found = keep[k], place[k]
@@ -438,6 +447,49 @@ def follow(
         if found >= 0 and turn_frame(frame, k, (frames_there[found, 0, 0], frames_there[found, 0, 1], frames_there[found, 0, 2])):
             for c in range(3):
                 position[k, c] = positions_there[found, c]
+        elif is_turned[shape[m]]:
+            s = shape[m]
+            first = seen_by(before, point, rotation, translation, part, axes, centre, s)
+            then = seen_by(there, point, turn, shift, part, axes, centre, s)
+            turn_about(frame, k, turn, part, axes, s, first, then)
+
+
+@njit(cache=True, inner=True, _nrt=False)
+def seen_by(
+    points: np.ndarray, p: int, rotation: np.ndarray, translation: np.ndarray, part: int, axes: np.ndarray, centre: np.ndarray,
+    s: int,
+) -> tuple[float, float]:  # fmt: skip
+    """Point p in the frame of shape s of a part, across its third axis, m; arguments as in :func:`follow`."""
+    d = between(translation, part, points, p)
+    x, y = 0.0, 0.0
+    for c in range(3):
+        local = d[0] * rotation[part, 0, c] + d[1] * rotation[part, 1, c] + d[2] * rotation[part, 2, c] - centre[s, c]
+        x += axes[s, c, 0] * local
+        y += axes[s, c, 1] * local
+    return x, y
+
+
+@njit(cache=True, inner=True, _nrt=False)
+def turn_about(
+    frame: np.ndarray, k: int, turn: np.ndarray, part: int, axes: np.ndarray, s: int, first: tuple[float, float],
+    then: tuple[float, float],
+) -> None:  # fmt: skip
+    """Turn frame k about the axis of shape s of a part, as its point went round that from one place to another, see seen_by."""
+    size = np.sqrt((first[0] ** 2 + first[1] ** 2) * (then[0] ** 2 + then[1] ** 2))
+    if size == 0.0:
+        return
+    cosine = (first[0] * then[0] + first[1] * then[1]) / size
+    sine = (first[0] * then[1] - first[1] * then[0]) / size
+    local = (axes[s, 0, 2], axes[s, 1, 2], axes[s, 2, 2])
+    ax = turn[part, 0, 0] * local[0] + turn[part, 0, 1] * local[1] + turn[part, 0, 2] * local[2]
+    ay = turn[part, 1, 0] * local[0] + turn[part, 1, 1] * local[1] + turn[part, 1, 2] * local[2]
+    az = turn[part, 2, 0] * local[0] + turn[part, 2, 1] * local[1] + turn[part, 2, 2] * local[2]
+    axis = (ax, ay, az)
+    for r in range(3):
+        x = (frame[k, r, 0], frame[k, r, 1], frame[k, r, 2])
+        along = (1.0 - cosine) * (x[0] * ax + x[1] * ay + x[2] * az)
+        for c in range(3):
+            frame[k, r, c] = cosine * x[c] + sine * moment_entry(c, axis, x) + along * axis[c]
 
 
 @njit(cache=True, inner=True, _nrt=False)
