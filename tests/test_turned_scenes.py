@@ -83,3 +83,23 @@ def test_a_bolt_that_turns_fast_is_not_braked():
     assert speed[5] == pytest.approx(-40.0 - 0.1 * speed_up, rel=0.02)
     assert speed[2] == pytest.approx(lead * speed[5], rel=5e-3)
     assert steps["kinetic_energy_J"][-1] <= steps["kinetic_energy_J"][0] + steps["work_J"][-1] - steps["work_J"][0]
+
+
+@pytest.mark.parametrize("theta", [None, 1.0])
+def test_a_ring_that_turns_round_a_pin_keeps_its_spin(theta: float | None):
+    """Loaded, without friction; its points, 32 a turn, took 7 to 12 % of it in a quarter of a second."""
+    radius, play = 0.01, 2e-4
+    scene = fs.Scene(
+        "ring", dt=1.0 / 240.0, duration=0.1, margin=2e-4, gravity=(0, 0, 0), **({} if theta is None else {"theta": theta})
+    )
+    pin = scene.add_obstacle("pin", fs.Cylinder(radius, 0.04))
+    wall = fs.Revolved([(radius + play + 0.002, -0.01), (radius + play + 0.002, 0.01)], 0.002)
+    ring = scene.add_rigid(
+        "ring", wall, density=7850.0, angular_velocity=(0.0, 0.0, 50.0), load=lambda t: ((0.0, -5.0, 0.0), (0.0, 0.0, 0.0))
+    )  # fmt: skip
+    scene.set_friction(pin, ring, 0.0)
+    scene.sensor("pin", pin)
+    run = fs.simulate(scene, out=None)
+    assert run.verdict == "good"
+    assert run.stepper.state.v[5] == pytest.approx(50.0, rel=1e-9)
+    assert run.sensors["pin"].force[12:].mean(axis=0) == pytest.approx([0.0, -5.0, 0.0], abs=0.01)

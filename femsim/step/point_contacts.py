@@ -13,7 +13,7 @@ from contact import Box, Detector, PlacedShape, Plane, PointContacts, first_poin
 from contact.compiled import Fixed
 from contact.compressed import compressed_rows
 from contact.metrics import any_of, norm
-from contact.shapes import Revolved, Thread, signed_distance
+from contact.shapes import signed_distance
 from femsim.base.rotations import cross_matrix, quaternion_from_vector, quaternion_to_matrix
 from femsim.model.contact_rules import ContactRules
 from femsim.model.parts import Part, skins_of, skins_of_points
@@ -24,10 +24,9 @@ from femsim.step.rows_kernels import Given, Rows, Sums, normal_offsets, turn_fra
 from femsim.step.seams import Seams
 from femsim.step.state import State
 from femsim.step.system import System
+from femsim.step.turned_axes import Axes
 from femsim.step.whole_joints import WholeJoints
 
-#: Halves of turns of a step, rad, that differ by less count as the same.
-_EVEN = 1e-4
 #: Half the turn of a step, rad, from which on what a driven base carries is led no further off its tangent: nothing sticks there.
 _MOST_CARRIED = 0.5
 
@@ -138,13 +137,7 @@ class PointFamily:
         self._shapes, self._seams = shapes, Seams(parts, rules.pairs)
         self._boxes = np.array([isinstance(one.shape, Box) for one in shapes], dtype=np.bool_)
         self._curved = np.array([not isinstance(one.shape, Plane | Box) for one in shapes], dtype=np.bool_)
-        #: which shapes are turned about an axis, and the poses of all in their parts
-        self._turned = (
-            np.array([isinstance(one.shape, Revolved | Thread) for one in shapes], dtype=np.bool_),
-            np.array([one.rotation for one in shapes], dtype=np.float64).reshape(-1, 3, 3),
-            np.array([one.translation for one in shapes], dtype=np.float64).reshape(-1, 3),
-        )
-        self._threads = np.array([isinstance(one.shape, Thread) for one in shapes], dtype=np.bool_)
+        self._axes = Axes(shapes, points.first, len(points.part), places.row, system)
         self._no_rows = no_rows(2 if rules.anisotropic else 1)
         #: where bounds were asked for at prescribed velocities, at which, and what they are: the same in all of a step
         self._given: tuple[Placed, np.ndarray, float | np.ndarray] = (places.still, np.zeros(0), 0.0)
@@ -232,6 +225,7 @@ class PointFamily:
             found = found.select(~left_out) if any_of(left_out) else found
         if self._seams and len(found) and (covered := self._is_covered(found, placed)).any():
             found = found.select(~covered)
+        self._axes.meet(found, self.point_part, placed)
         if any_of(self._by_centre):
             own = self._by_centre[found.point]
             found.position[own] = points[found.point[own]]
@@ -468,7 +462,8 @@ class PointFamily:
         frame, position = np.empty((len(keep), 3, 3)), np.empty((len(keep), 3))
         self._follow(
             keep, c.point, c.shape, c.frame, c.position, found.points, found.placed.rotation, found.placed.translation, points,
-            placed.rotation, placed.translation, self.shape_part, *self._turned, now.frame, now.position, place, frame, position,
+            placed.rotation, placed.translation, self.shape_part, *self._axes.turned, now.frame, now.position, place, frame,
+            position,
         )  # fmt: skip
         if len(keep) < len(c):
             c = PointContacts(c.point[keep], c.shape[keep], c.gap[keep], frame, position, c.feature[keep])
@@ -495,29 +490,9 @@ class PointFamily:
         normals of the middle alone it would sink into the flank, by a micrometre a step at a tenth of a turn.
         """
         c: PointContacts = rows.found.contacts
-        own = np.flatnonzero(self._threads[c.shape[rows.keep]])
-        if not len(own):
+        frame = self._axes.led(rows.found, rows.keep, rows.frame, self.point_part, v_hat, given.dt)
+        if frame is rows.frame:
             return rows
-        number, placed = rows.keep[own], rows.found.placed
-        point, shape = self.point_part[c.point[number]], c.shape[number]
-        part, (_, axes, centre) = self.shape_part[shape], self._turned
-        axis = np.einsum("mij,mj->mi", placed.rotation[part], axes[shape, :, 2])
-        lever = c.position[number] - placed.translation[part] - np.einsum("mij,mj->mi", placed.rotation[part], centre[shape])
-        one, other = (0.5 * given.dt * self._spin(side, axis, v_hat) for side in (point, part))
-        little = np.abs(one - other) < _EVEN
-        ways = np.arctan(one) - np.arctan(other), one - other
-        share = np.where(little, 1.0 / (1.0 + one * other), ways[0] / np.where(little, 1.0, ways[1])) - 1.0
-        along = np.cross(axis, lever)
-        square, frame = (along**2).sum(axis=1), rows.frame.copy()
-        wanted = frame[own]
-        lean = share * (wanted[:, 0] * along).sum(axis=1) / np.where(square > 0.0, square, 1.0)
-        if not any_of(lean):
-            return rows
-        wanted[:, 0] += lean[:, None] * along
-        wanted[:, 0] /= np.linalg.norm(wanted[:, 0], axis=1)[:, None]
-        place = np.full(len(rows), -1)
-        place[own] = np.arange(len(own))
-        turn_frames(frame, place, wanted, np.empty(len(rows), dtype=np.bool_))
         found = replace(rows.found, contacts=replace(c.select(rows.keep), frame=frame))
         out = self._filled(found, given)
         if len(out.keep) < len(rows):
@@ -525,12 +500,6 @@ class PointFamily:
         return replace(
             rows, found=found, keep=out.keep, indptr=out.indptr, indices=out.indices, data=out.data, phi=out.phi, frame=frame
         )
-
-    def _spin(self, part: np.ndarray, axis: np.ndarray, v: np.ndarray) -> np.ndarray:
-        """Angular velocities (n,), rad/s, of parts about axes (n, 3) at v; of links that of their base."""
-        row = self._places.row[part]
-        rate = v[np.maximum(row, 0)[:, None] + np.arange(3, 6)] if any_of(row >= 0) else np.zeros((len(row), 3))
-        return np.where(row >= 0, (rate * axis).sum(axis=1), 0.0)
 
     def follow_turns(self, found: Found, keep: np.ndarray, given: Given, phi: np.ndarray, *, middle: bool) -> None:
         """Add to phi (kept, 3) how far the way of what driven bases carry leaves its tangent, where they turn.
