@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from contact import DeformableContacts, DeformableDetector
+from contact import DeformableContacts, DeformableDetector, Strand
 from femsim.model.bodies.deforming import Deforming
 from femsim.model.contact_rules import ContactRules, NoContact
 from femsim.model.parts import Part, skins_of_points
@@ -63,6 +63,7 @@ class DeformingFamily:
         hung = _hung(system, self._owners, self._able, places, list(able))
         self._where, self._carriers = hung.where, hung.carriers
         self._node, self._weight, self._row, self._part, self._columns = hung.node, hung.weight, hung.row, hung.part, hung.columns
+        self._beside = _beside(self._owners, self._able, self._where)
         self._own = np.concatenate([np.zeros(0), *(one.number for one in self._able)]).astype(np.int64)
         rest = np.concatenate([np.zeros((0, 3)), *(one.rest for one in self._able)])
         self._detector = DeformableDetector([one.shape for one in self._able], pairs, rest)
@@ -216,7 +217,7 @@ class DeformingFamily:
         place = found.points
         if len(self._carriers):
             place = np.concatenate([place, found.placed.origin[self._carriers]])
-        return kernels.Points(self._node, self._weight, self._row, self._columns, place, self._part)
+        return kernels.Points(self._node, self._weight, self._row, self._columns, place, self._part, self._beside)
 
     def rows(self, found: Found, given: Given) -> FamilyRows:
         """Rows of the contacts, without those that nothing can press."""
@@ -381,6 +382,16 @@ def _hung(system: System, owners: Sequence[Part], able: Sequence[Deforming], pla
     row[count:] = places.row[carriers]
     columns[row[count:]] = 6
     return _Hung(where, carriers, node, weight, row, np.concatenate([np.full(count, -1), carriers]).astype(np.int64), columns)
+
+
+def _beside(owners: Sequence[Part], able: Sequence[Deforming], where: Sequence[slice]) -> np.ndarray:
+    """Neighbours of each point on a strand whose links contacts do not turn, (p, 2); -1 for all others."""
+    beside = np.full((where[-1].stop, 2), -1)
+    for part, one, own in zip(owners, able, where, strict=True):
+        if isinstance(one.shape, Strand) and not part.turns and len(one.rest) > 1:
+            number = np.arange(own.start, own.stop)
+            beside[own] = np.clip(np.column_stack([number - 1, number + 1]), own.start, own.stop - 1)
+    return beside
 
 
 def _rigid(system: System, part: Part) -> bool:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from contact.compiled import njit
-from contact.vector_kernels import Vector
+from contact.vector_kernels import Vector, dot, minus, norm, over, times
 from femsim.step.point_rows_kernels import RigidParts
 from femsim.step.rows_kernels import (
     Given,
@@ -24,6 +24,8 @@ from femsim.step.rows_kernels import (
 
 #: Nodes that one side of a contact may rest on: three points with two nodes each.
 SIDE_NODES = 6
+#: Part of the length of a chord below which its part across a normal gives no direction.
+STEEP = 0.1
 #: Entries of J that one contact may have, beside those of the joints of a rigid part: three rows, two sides, six columns a node.
 MOST_ENTRIES = 3 * 2 * SIDE_NODES * 6
 
@@ -70,6 +72,8 @@ class Points(NamedTuple):
         Where it is.
     part : ndarray, (p,)
         Rigid part whose origin a point is; -1 for all others.
+    beside : ndarray, (p, 2)
+        The points before and behind it (an end is its own) on a strand whose links contacts do not turn; -1 for all others.
     """
 
     node: np.ndarray
@@ -78,12 +82,14 @@ class Points(NamedTuple):
     columns: np.ndarray
     place: np.ndarray
     part: np.ndarray
+    beside: np.ndarray
 
 
 class Nodes(NamedTuple):
     """Nodes that one contact rests on, with room for all; scratch of the kernels.
 
-    The contact velocity is the sum of pull v + lever x w over the nodes, v and w their velocity and angular velocity.
+    The contact velocity is the sum of pull v + lever x w + swing (n . v) over the nodes, v and w their velocity and angular
+    velocity, n the normal.
 
     Attributes
     ----------
@@ -93,6 +99,8 @@ class Nodes(NamedTuple):
         Its weight, negative on side 1.
     lever : ndarray, (2 * SIDE_NODES, 3), m
         Its weight times the vector of :func:`lever_of_side`.
+    swing : ndarray, (2 * SIDE_NODES, 3)
+        Its part of :func:`swing_of_side`, across the normal.
     point : ndarray, (2 * SIDE_NODES,)
         Number of the point that the node is.
     """
@@ -100,13 +108,15 @@ class Nodes(NamedTuple):
     row: np.ndarray
     pull: np.ndarray
     lever: np.ndarray
+    swing: np.ndarray
     point: np.ndarray
 
     @staticmethod
     def empty() -> Nodes:
         """Room for one contact."""
         most = 2 * SIDE_NODES
-        return Nodes(np.empty(most, dtype=np.int64), np.empty(most), np.empty((most, 3)), np.empty(most, dtype=np.int64))
+        number, vectors = np.empty(most, dtype=np.int64), np.empty((2, most, 3))
+        return Nodes(number, np.empty(most), vectors[0], vectors[1], number.copy())
 
 
 @njit(cache=True, inner=True)
@@ -123,10 +133,10 @@ def insert_node(row: int, count: int, nodes: Nodes) -> tuple[int, int]:
     for m in range(count, place, -1):
         nodes.row[m], nodes.pull[m], nodes.point[m] = nodes.row[m - 1], nodes.pull[m - 1], nodes.point[m - 1]
         for c in range(3):
-            nodes.lever[m, c] = nodes.lever[m - 1, c]
+            nodes.lever[m, c], nodes.swing[m, c] = nodes.lever[m - 1, c], nodes.swing[m - 1, c]
     nodes.row[place], nodes.pull[place] = row, 0.0
     for c in range(3):
-        nodes.lever[place, c] = 0.0
+        nodes.lever[place, c] = nodes.swing[place, c] = 0.0
     return place, count + 1
 
 
@@ -145,6 +155,56 @@ def lever_of_side(m: int, side: int, pairs: Pairs, points: Points) -> Vector:
             if k >= 0:
                 x, y, z = x - weight * points.place[k, 0], y - weight * points.place[k, 1], z - weight * points.place[k, 2]
     return x, y, z
+
+
+@njit(cache=True, inner=True)
+def chord_of_side(m: int, side: int, pairs: Pairs, points: Points) -> tuple[int, int]:
+    """Two points of the strand on a side of contact m, in order; (-1, -1) of a surface, and where contacts turn the links."""
+    first, second = pairs.point[m, side, 0], pairs.point[m, side, 1]
+    one = first if first >= 0 else second
+    if points.beside[one, 0] < 0:
+        return -1, -1
+    return (first, second) if first >= 0 and second >= 0 else (points.beside[one, 0], points.beside[one, 1])
+
+
+@njit(cache=True, inner=True)
+def along_plane(chord: tuple[int, int], points: Points, normal: Vector) -> tuple[Vector, float]:
+    """Direction of a chord in the plane across a normal, and its length there (m), 0 where it runs along the normal."""
+    way = minus(triple(points.place, chord[1]), triple(points.place, chord[0]))
+    flat = minus(way, times(dot(way, normal), normal))
+    length = norm(flat)
+    if length <= STEEP * norm(way):
+        return flat, 0.0
+    return over(flat, length), length
+
+
+@njit(cache=True, inner=True)
+def swing_of_side(m: int, side: int, pairs: Pairs, points: Points) -> tuple[int, int, Vector]:
+    """Two points of the strand on a side of contact m and the vector T by which their velocities count, v += T n . (v_2 - v_1).
+
+    The centre lines of two strands whose links contacts do not turn are D apart along the normal n, and their velocities alone
+    would slip by w D where both turn as one, as layers on a drum do: friction would brake them, and its two forces, D apart, turn
+    them. How a chord between two points turns in the plane of n and its own direction t is seen from these, -n . (v_2 - v_1) / L
+    about n x t. So friction along a strand acts on its own centre line, and that along the other one on the centre line of that;
+    half-way where both are the same, with T = D/2 (t . t') t' / L. Across each other each strand has its own. The spin of strands
+    about themselves stays out of it. The points are -1 where a side is none of this.
+    """
+    here, there = chord_of_side(m, side, pairs, points), chord_of_side(m, 1 - side, pairs, points)
+    nothing = (0.0, 0.0, 0.0)
+    if here[0] < 0 or there[0] < 0:
+        return -1, -1, nothing
+    normal = (pairs.frame[m, 0, 0], pairs.frame[m, 0, 1], pairs.frame[m, 0, 2])
+    own, length = along_plane(here, points, normal)
+    other, others_length = along_plane(there, points, normal)
+    if length == 0.0 or others_length == 0.0:
+        return -1, -1, nothing
+    apart = 0.0
+    for k in range(2):
+        for i in range(3):
+            p = pairs.point[m, k, i]
+            if p >= 0:
+                apart += (1.0 if k == 0 else -1.0) * pairs.weight[m, k, i] * dot(triple(points.place, p), normal)
+    return here[0], here[1], times(0.5 * apart * dot(own, other) / length, other)
 
 
 @njit(cache=True, inner=True)
@@ -168,6 +228,18 @@ def gather_nodes(m: int, pairs: Pairs, points: Points, nodes: Nodes) -> int:
                 nodes.point[place] = k
                 for c in range(3):
                     nodes.lever[place, c] += weight * lever[c]
+    for side in range(2):
+        first, second, swing = swing_of_side(m, side, pairs, points)
+        for end in range(2 if first >= 0 else 0):
+            p, sign = (first, -1.0) if end == 0 else (second, 1.0)
+            for j in range(2):
+                k = points.node[p, j]
+                if k < 0:
+                    continue
+                place, count = insert_node(points.row[k], count, nodes)
+                nodes.point[place] = k
+                for c in range(3):
+                    nodes.swing[place, c] += sign * points.weight[p, j] * swing[c]
     return int(count)
 
 
@@ -200,8 +272,9 @@ def fill_rows(pairs: Pairs, points: Points, rigid: RigidParts, given: Given, nod
             offset = 0.0
             for k in range(count):
                 row, pull, lever = nodes.row[k], nodes.pull[k], triple(nodes.lever, k)
+                swing = dot(triple(nodes.swing, k), axis) if i > 0 else 0.0
                 for c in range(columns[row]):
-                    value = pull * axis[c] if c < 3 else moment_entry(c - 3, lever, axis)
+                    value = pull * axis[c] + swing * frame[m, 0, c] if c < 3 else moment_entry(c - 3, lever, axis)
                     entry, moved = put_entry(row + c, value, prescribed, v, indices, data, entry)
                     offset += moved
                 part = points.part[nodes.point[k]]
@@ -242,11 +315,18 @@ def add_forces(
             row, pull, lever = nodes.row[n], nodes.pull[n], triple(nodes.lever, n)
             if points.part[nodes.point[n]] >= 0:
                 continue
+            swing = dot(triple(nodes.swing, n), force)
             for c in range(3):
-                node_force[row + c] += pull * force[c]
+                node_force[row + c] += pull * force[c] + swing * pairs.frame[m, 0, c]
             if points.columns[row] == 6:
                 for c in range(3):
                     node_force[row + 3 + c] += moment_entry(c, lever, force)
         for side in range(2):
             part, sign = pairs.part[m, side], 1.0 if side == 0 else -1.0
             add_side(part, sign, between(reference, part, acting[k], side), force, sums.wrench, sums.force_sum)
+            first, second, swing = swing_of_side(m, side, pairs, points)
+            if first >= 0:
+                arm = times(dot(swing, force), between(points.place, first, points.place, second))
+                normal = (pairs.frame[m, 0, 0], pairs.frame[m, 0, 1], pairs.frame[m, 0, 2])
+                for c in range(3):
+                    sums.wrench[part, 3 + c] += moment_entry(c, arm, normal)
