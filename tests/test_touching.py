@@ -13,6 +13,7 @@ from crossing_surfaces import crossings
 import femsim as fs
 from contact import ContactError, ContactProblem, make_solver
 from contact.side_kernels import EDGE_EDGE, POINT_SEGMENT, VERTEX_FACE
+from femsim.run.selection import exerted
 from femsim.step.contact_family import FamilyRows, Found, Rates
 from femsim.step.deforming_contacts import DeformingFamily
 from femsim.step.report import StepReport
@@ -232,6 +233,57 @@ def test_two_free_cubes_that_collide_keep_their_momentum() -> None:
     assert state.v.reshape(-1, 3)[: len(mesh.points), 0].mean() < 0.5
     start, end = spin(v0.q, v0.v), spin(state.q, state.v)
     assert np.linalg.norm(end - start) < 0.03 * 0.125 * 0.05  # of m v times the size; co-rotation itself keeps it to a per cent
+
+
+def test_layers_of_a_cable_turn_as_one() -> None:
+    """Two strands along each other on a drum slip by nothing where they turn about it, and their friction turns nothing.
+
+    By the velocities of their centre lines alone they slipped by the spin times their distance, and what braked them came from
+    nowhere. What selected contacts exert is what all do.
+    """
+    scene = fs.Scene("layers", dt=0.005, duration=0.1)
+    for name, away in (("inner", 0.02), ("outer", 0.02 + 2.05 * RADIUS)):
+        angle = np.linspace(0.0, 2.0, 41)
+        points = away * np.column_stack([np.cos(angle), 0.0 * angle, np.sin(angle)])
+        scene.add_rod(name, points, fs.circular_section(RADIUS), CABLE)
+    stepper = Stepper(scene, make_solver("exact"))
+    system, contacts = stepper.system, stepper.contacts
+    rows = contacts.rows(contacts.detect(stepper.state, stepper.placed, [1e-3, 1e-3]), np.zeros(system.n), 0.005)
+    places = [body.centres(stepper.state.q[q]) for body, q in zip(system.bodies, system.q_slices, strict=True)]
+    v = np.zeros((system.n // 6, 6))
+    v[:, :3] = np.cross([0.0, 3.0, 0.0], np.concatenate(places) - (0.1, 0.0, 0.2))
+    u = (rows.J @ v.ravel()).reshape(-1, 3)
+    assert len(u) > 30
+    np.testing.assert_allclose(u, 0.0, atol=1e-12)
+    lam = np.random.default_rng(4).standard_normal((len(u), 3))
+    forces, _ = contacts.accept(rows, lam, np.zeros_like(lam))
+    moments = np.cross(np.concatenate(places), forces.node_force.reshape(-1, 6)[:, :3])
+    assert np.abs(moments[:, 1]).max() > 1e-3
+    assert abs(moments[:, 1].sum()) < 1e-13
+    for part, place in enumerate(places):
+        own = slice(0, len(place)) if part == 0 else slice(len(places[0]), None)
+        about = np.cross(forces.contacts.reference[part], forces.wrench[part, :3])
+        np.testing.assert_allclose(forces.wrench[part, 3:] + about, moments[own].sum(axis=0), atol=1e-13)
+        shares = (forces.contacts.part == part).astype(float)
+        selected = exerted([(0.005, forces.contacts)], lambda _, shares=shares: shares, part)
+        np.testing.assert_allclose(selected, forces.wrench[part], atol=1e-13)
+
+
+def test_rods_that_slide_along_each_other_keep_their_angular_momentum() -> None:
+    """They lost 7 %: equal and opposite friction on the centre lines, two radii apart, turned them."""
+    scene = fs.Scene("along", dt=0.001, duration=0.02, gravity=(0, 0, 0), default_friction=0.3)
+    stiff = fs.Elastic(1e8, 0.3, 1200.0, name="stiff")
+    scene.add_rod("a", line(0.1, 20), fs.circular_section(0.002), stiff)
+    thrown = line(0.1, 20, z=0.0041) + np.array([0.003, 0.0, 0.0])
+    scene.add_rod("b", thrown, fs.circular_section(0.002), stiff, velocity=(0.3, 0.0, -0.2))
+    run = fs.simulate(scene)
+    system, state, start = run.stepper.system, run.stepper.state, run.stepper.system.initial_state()
+    before, after = (
+        sum(b.angular_momentum(x.q[q], x.v[v]) for b, q, v in zip(system.bodies, system.q_slices, system.v_slices, strict=True))
+        for x in (start, state)
+    )
+    assert run.status == "converged" and run.steps["friction_loss_J"][-1] > 5e-6
+    np.testing.assert_allclose(after, before, atol=1e-6 * np.linalg.norm(before))
 
 
 @pytest.mark.parametrize("contact", ["centre", "surface"])

@@ -124,6 +124,8 @@ def exerted(parts: Sequence[tuple[float, StepContacts]], shares: Callable[[StepC
             moments = arm.T @ force  # their skew part is the torque
             out[:3] += dt * force.sum(axis=0)
             out[3:] += dt * (moments - moments.T)[[1, 2, 0], [2, 0, 1]]
+            if at.couple is not None:
+                out[3:] += dt * np.einsum("ms,msij,mj->i", own, at.couple, forces)
     return np.asarray(out / sum(dt for dt, _ in parts))
 
 

@@ -118,7 +118,10 @@ class FamilyRows:
 
 @dataclass
 class Sides:
-    """Contacts in the problem and what they bear; see :class:`femsim.step.contacts.StepContacts`."""
+    """Contacts in the problem and what they bear; see :class:`femsim.step.contacts.StepContacts`.
+
+    Where contacts bear no couples beside their forces, ``couple`` is None.
+    """
 
     position: np.ndarray
     acting: np.ndarray
@@ -128,13 +131,19 @@ class Sides:
     part: np.ndarray
     point: np.ndarray
     weight: np.ndarray
+    couple: np.ndarray | None = None
 
     @classmethod
     def joined(cls, families: Sequence[Sides]) -> Sides:
         """Those of all families, one after the other."""
         if len(families) == 1:
             return families[0]
-        return cls(*(joined([getattr(one, field.name) for one in families]) for field in fields(cls)))
+        couples = [np.zeros((len(one.gap), 2, 3, 3)) if one.couple is None else one.couple for one in families]
+        couple = joined(couples) if any(one.couple is not None for one in families) else None
+        names = [field.name for field in fields(cls) if field.name != "couple"]
+        out = cls(*(joined([getattr(one, name) for one in families]) for name in names))
+        out.couple = couple
+        return out
 
 
 class Family(Protocol):

@@ -47,6 +47,7 @@ class Late:
     acting: np.ndarray
     force: np.ndarray
     reference: np.ndarray
+    couple: np.ndarray | None
 
 
 @dataclass
@@ -85,6 +86,8 @@ class StepContacts:
         What each is recognised by in the next step: its kind, and its number there.
     late : Late or None
         The part of ``force`` that acts elsewhere, at the end of the step; None where all of it acts in one place.
+    couple : ndarray, (nc, 2, 3, 3), m, or None
+        Times the force, the couple on each side beside it, by which strands turn with each other; None where there is none.
     """
 
     position: np.ndarray
@@ -103,6 +106,7 @@ class StepContacts:
     rotation: np.ndarray
     key: np.ndarray
     late: Late | None = None
+    couple: np.ndarray | None = None
 
 
 @dataclass
@@ -443,7 +447,7 @@ class Contacts:
             arrived = self._summed(moved, late[1], sums, 2)
             world += arrived
             there = self._sides(moved, self._cut(moved, arrived))
-            then = Late(there.acting, self._shown(moved, arrived), moved.placed.reference)
+            then = Late(there.acting, self._shown(moved, arrived), moved.placed.reference, there.couple)
         generalized, spin, last = self.places.settle(placed, placed if moved is None else moved.placed, sums)
         each = self._cut(rows, world)
         memory = tuple([ForceMemory.of(own.key, forces) for own, forces in zip(rows.families, each, strict=True)])
@@ -453,7 +457,7 @@ class Contacts:
         self._tell(lam, u, lam[:0] if work is None else work, self.rules.slow, state, taken)
         contacts = StepContacts(
             side.position, side.normal, side.gap, world, state, side.part, side.acting, lam, u, taken, side.point, side.weight,
-            placed.reference, placed.rotation, _keys(rows), then,
+            placed.reference, placed.rotation, _keys(rows), then, side.couple,
         )  # fmt: skip
         late_forces = None if moved is None else last
         return ContactForces(

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from contact import DeformableContacts, DeformableDetector, Strand
+from contact.metrics import any_of
 from femsim.model.bodies.deforming import Deforming
 from femsim.model.contact_rules import ContactRules, NoContact
 from femsim.model.parts import Part, skins_of_points
@@ -327,8 +328,16 @@ class DeformingFamily:
         own = np.where(point >= 0, self._own[point], -1)
         return Sides(
             c.position[keep, 0], self._acting(rows), rows.frame[:, 0], c.gap[keep], world, self._pairs(c).part[keep], own,
-            c.weight[keep],
+            c.weight[keep], self._couples(rows),
         )  # fmt: skip
+
+    def _couples(self, rows: FamilyRows) -> np.ndarray | None:
+        """Couple on each side beside the force, times that, (kept, 2, 3, 3), m; None where no strands have any."""
+        if not any_of(self._beside >= 0):
+            return None
+        out = np.zeros((len(rows), 2, 3, 3))
+        kernels.fill_couples(rows.keep, self._pairs(rows.found.contacts), self._points(rows.found), out)
+        return out
 
 
 def _heaviest(contacts: DeformableContacts) -> np.ndarray:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from contact.compiled import njit
-from contact.vector_kernels import Vector, dot, minus, norm, over, times
+from contact.vector_kernels import Vector, cross, dot, minus, norm, over, times
 from femsim.step.point_rows_kernels import RigidParts
 from femsim.step.rows_kernels import (
     Given,
@@ -208,6 +208,19 @@ def swing_of_side(m: int, side: int, pairs: Pairs, points: Points) -> tuple[int,
 
 
 @njit(cache=True, inner=True)
+def couple_of_side(m: int, side: int, pairs: Pairs, points: Points) -> tuple[Vector, Vector]:
+    """Vectors a, m, and T of a side of contact m: beside the force F on side 0 it bears the couple a (T . F), 0 without chords.
+
+    That is what forces T . F along the normal do at the two ends of the chord, in opposite directions.
+    """
+    first, second, swing = swing_of_side(m, side, pairs, points)
+    if first < 0:
+        return swing, swing
+    normal = (pairs.frame[m, 0, 0], pairs.frame[m, 0, 1], pairs.frame[m, 0, 2])
+    return cross(minus(triple(points.place, second), triple(points.place, first)), normal), swing
+
+
+@njit(cache=True, inner=True)
 def gather_nodes(m: int, pairs: Pairs, points: Points, nodes: Nodes) -> int:
     """Fill the nodes that contact m rests on, those on both sides once; return how many there are."""
     count = 0
@@ -324,9 +337,17 @@ def add_forces(
         for side in range(2):
             part, sign = pairs.part[m, side], 1.0 if side == 0 else -1.0
             add_side(part, sign, between(reference, part, acting[k], side), force, sums.wrench, sums.force_sum)
-            first, second, swing = swing_of_side(m, side, pairs, points)
-            if first >= 0:
-                arm = times(dot(swing, force), between(points.place, first, points.place, second))
-                normal = (pairs.frame[m, 0, 0], pairs.frame[m, 0, 1], pairs.frame[m, 0, 2])
-                for c in range(3):
-                    sums.wrench[part, 3 + c] += moment_entry(c, arm, normal)
+            arm, swing = couple_of_side(m, side, pairs, points)
+            for c in range(3):
+                sums.wrench[part, 3 + c] += dot(swing, force) * arm[c]
+
+
+@njit(cache=True)
+def fill_couples(keep: np.ndarray, pairs: Pairs, points: Points, out: np.ndarray) -> None:
+    """Fill :func:`couple_of_side` of both sides of the contacts ``keep``, matrices to multiply forces by, (kept, 2, 3, 3)."""
+    for k in range(keep.shape[0]):
+        for side in range(2):
+            arm, swing = couple_of_side(keep[k], side, pairs, points)
+            for i in range(3):
+                for j in range(3):
+                    out[k, side, i, j] = arm[i] * swing[j]
