@@ -29,6 +29,8 @@ _NEAR = 256
 _ROOM = 4
 #: Possible contacts of one vertex with one body, of which it keeps a few.
 _KEPT = 2 * MAX_ROUND
+#: A surface is flat about a point where the unit normals of the triangles there differ by less than this.
+_STRAIGHT = 1e-6
 
 
 @dataclass(frozen=True)
@@ -224,8 +226,11 @@ class DeformableDetector:
             np.concatenate([[0], np.cumsum(counted)]).astype(np.int64), around.astype(np.int64),
             np.concatenate([np.zeros(0), *depths]), np.concatenate([np.zeros(0), *arcs]),
             np.zeros((len(corners), 3)), np.zeros((self.n_points, 3)), np.zeros((n_edges, 3)),
-            *(np.zeros(n_edges, dtype=np.bool_) for _ in range(3)),
+            *(np.zeros(n_edges, dtype=np.bool_) for _ in range(3)), np.zeros(self.n_points, dtype=np.bool_),
         )  # fmt: skip
+        for k, body in enumerate(self.bodies):
+            if isinstance(body, Surface) and body.rigid:
+                features.amid[self.start[k] : self.start[k + 1]] = _amid_faces(where[self.start[k] : self.start[k + 1]], body)
         return features, np.array(first_triangle, dtype=np.int64), np.array(first_edge, dtype=np.int64)
 
     def _points(self, points: npt.ArrayLike) -> FloatArray:
@@ -355,6 +360,17 @@ def _no_contacts() -> DeformableContacts:
         whole, whole, sides, lengths, np.zeros((0, 3, 3)), np.zeros((0, 2, 3), dtype=np.int64), np.zeros((0, 2, 3)),
         np.zeros((0, 2, 3)),
     )  # fmt: skip
+
+
+def _amid_faces(where: FloatArray, body: Surface) -> npt.NDArray[np.bool_]:
+    """Points of a surface, (n,), about which it is flat."""
+    corner = where[body.triangles]
+    normal = np.cross(corner[:, 1] - corner[:, 0], corner[:, 2] - corner[:, 0])
+    normal /= np.maximum(np.linalg.norm(normal, axis=1, keepdims=True), 1e-300)
+    low, high = np.full((len(where), 3), np.inf), np.full((len(where), 3), -np.inf)
+    np.minimum.at(low, body.triangles.ravel(), np.repeat(normal, 3, axis=0))
+    np.maximum.at(high, body.triangles.ravel(), np.repeat(normal, 3, axis=0))
+    return np.asarray((high - low).max(axis=1) < _STRAIGHT)
 
 
 def _stacked(parts: list[IntArray], width: int) -> IntArray:

@@ -51,6 +51,8 @@ class Features(NamedTuple):
         Edges that can cross others: convex ones that are not flat, and all segments of strands.
     keen, level : ndarray, (ne,)
         Edges that are keen, and those that are flat or convex, which a keen edge of a rigid body can cross; none of strands.
+    amid : ndarray, (n,)
+        Points amid a flat face of a rigid body, which press nothing that its rim, or a vertex of the other side, does not.
     """
 
     points: FloatArray
@@ -68,6 +70,7 @@ class Features(NamedTuple):
     sharp: BoolArray
     keen: BoolArray
     level: BoolArray
+    amid: BoolArray
 
 
 @njit(cache=True, inner=True)

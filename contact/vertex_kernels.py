@@ -283,7 +283,7 @@ def vertex_faces(
     beyond = (max(margin, 0.0) + vertices.radius) * (1.0 + TINY)
     for p in range(vertices.first, vertices.stop):
         here = row(points, p)
-        if box_distance2(tree.boxes, 1, here) > beyond * beyond:
+        if features.amid[p] or box_distance2(tree.boxes, 1, here) > beyond * beyond:
             continue
         n_hits = search_point(tree.leaf, tree.boxes, tree.first, here, reach, work.stack, hits)
         if not vertices.strand:

@@ -340,6 +340,19 @@ def test_what_is_beside_a_rigid_box_is_not_deep_inside() -> None:
     assert np.abs(found.frame[found.gap < 0.0, 0, 2]).min() > 0.99
 
 
+def test_what_presses_on_a_flat_face_does_not_depend_on_its_triangles() -> None:
+    """A soft block has contact with a table by its 9 nodes above it and where rims cross, however fine the mesh of the table."""
+    found = []
+    for n in ((1, 1, 1), (16, 16, 1)):
+        scene = fs.Scene("table", dt=0.005, duration=0.1)
+        table = fs.box_tets((0.1, 0.1, 0.02), n).surface()
+        scene.add_obstacle("table", fs.Mesh(table.points, table.triangles), position=(0.0, 0.0, -0.01))
+        scene.add_soft("block", fs.box_tets((0.04, 0.04, 0.04), 2), RUBBER, position=(0.003, 0.002, 0.02))
+        _, own = all_rows(Stepper(scene, make_solver("exact")), 0.001)
+        found.append(len(own.contacts))
+    assert found == [9, 9]
+
+
 def test_the_edge_of_a_box_presses_a_flat_surface_between_its_nodes() -> None:
     """A box that sinks into a soft cube bends its top along its edges, which never cut the edges of its elements."""
     scene = fs.Scene("sinking", dt=0.005, duration=0.25)
