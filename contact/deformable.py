@@ -226,7 +226,7 @@ class DeformableDetector:
             np.concatenate([[0], np.cumsum(counted)]).astype(np.int64), around.astype(np.int64),
             np.concatenate([np.zeros(0), *depths]), np.concatenate([np.zeros(0), *arcs]),
             np.zeros((len(corners), 3)), np.zeros((self.n_points, 3)), np.zeros((n_edges, 3)),
-            *(np.zeros(n_edges, dtype=np.bool_) for _ in range(3)), np.zeros(self.n_points, dtype=np.bool_),
+            *(np.zeros(n, dtype=np.bool_) for n in (n_edges, n_edges, n_edges, self.n_points)),
         )  # fmt: skip
         for k, body in enumerate(self.bodies):
             if isinstance(body, Surface) and body.rigid:
