@@ -187,6 +187,34 @@ def test_the_loss_factor_is_that_of_the_terms() -> None:
 # ------------------------------------------------------------------ kernels
 
 
+def test_contact_measures_the_loss_factor_but_for_strain_damping() -> None:
+    """A plate squeezes a pad as a sine, without friction; the default damping adds less than 0.05 w dt, none nothing."""
+    dt, w = 0.01, 2.0 * np.pi * 4.0
+    found = {}
+    for damping in (0.0, 0.05):
+        scene = fs.Scene("pad", dt=dt, duration=0.95, gravity=NO_GRAVITY, strain_damping=damping)
+        scene.add_floor()
+        scene.add_soft("pad", fs.box_tets((0.03, 0.03, 0.02), 2), rubber(), position=(0, 0, 0.01))
+        scene.add_rigid("plate", fs.Box((0.03, 0.03, 0.005)), mass=0.1, position=(0, 0, 0.025))
+        scene.set_friction("pad", "floor", 0.0)
+        scene.set_friction("pad", "plate", 0.0)
+        scene.drive("plate", lambda t: (np.array([0.0, 0.0, -3e-4 * min(t / 0.2, 1.0) - 3e-5 * np.sin(w * t)]), np.zeros(3)))
+        scene.sensor("plate", "plate")
+        run = fs.simulate(scene, quiet=True)
+        assert run.verdict == "good"
+        middle = run.steps["time_s"] - dt / 2.0  # readings are means over the step
+        late = run.steps["time_s"] > 0.45 + dt / 2.0
+        shapes = [np.sin(w * middle), np.cos(w * middle), np.exp(-middle / 0.4), np.ones_like(middle)]
+        part = np.linalg.lstsq(np.array(shapes)[:, late].T, run.sensors["plate"].force[late, 2], rcond=None)[0]
+        found[damping] = part[1] / part[0]
+    shear = 1e5 / 2.6 * (1.0 + sum(g * 1j * w * tau / (1.0 + 1j * w * tau) for g, tau in TERMS))
+    bulk = 1e5 / (3.0 * (1.0 - 0.6))
+    modulus = 9.0 * bulk * shear / (3.0 * bulk + shear)
+    exact = modulus.imag / modulus.real
+    assert found[0.0] == pytest.approx(exact, rel=5e-3)
+    assert exact * 1.01 < found[0.05] < exact + 0.05 * w * dt
+
+
 def twin(body: SoftBody, x0: np.ndarray, x1: np.ndarray, how: StepSettings) -> np.ndarray:
     """Force of the branches by scipy: matrix roots, Sylvester's equation, strains integrated by quadrature."""
     assert body.branches is not None
