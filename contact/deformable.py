@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from contact.deformable_kernels import find_contacts, place_on_same_features
 from contact.errors import ContactError
-from contact.side_kernels import EDGE_EDGE, Bodies, Kept, Near, Output, Work
+from contact.side_kernels import EDGE_EDGE, VERTEX_FACE, Bodies, Kept, Near, Output, Work
 from contact.surface_kernels import Features, depth_inside
 from contact.trees import plant
 from contact.vertex_kernels import MAX_ROUND
@@ -31,6 +31,10 @@ _ROOM = 4
 _KEPT = 2 * MAX_ROUND
 #: A surface is flat about a point where the unit normals of the triangles there differ by less than this.
 _STRAIGHT = 1e-6
+#: Room of a vertex that differs by less is the same, m: the crossing closest to the vertex then stands for all.
+_ALIKE = 1e-9
+#: A face lies along a contact where the cosine of their normals is more than this.
+_ABOUT = 0.7
 
 
 @dataclass(frozen=True)
@@ -122,6 +126,54 @@ class DeformableContacts:
     def select(self, chosen: IntArray | npt.NDArray[np.bool_]) -> DeformableContacts:
         """Return some of the contacts, by mask or number."""
         return DeformableContacts(*(getattr(self, field.name)[chosen] for field in fields(self)))
+
+    def needed(self, bodies: Sequence[Surface | Strand]) -> npt.NDArray[np.bool_]:
+        """Mark the contacts, (n,), that hold the (nb,) bodies apart.
+
+        A vertex of a flat surface just off a face of a rigid body hangs on the vertices that lie on this face by several edges.
+        All of these cross the edge of the body there, and each crossing asks for the same once the vertices on the face are held:
+        that the vertex off it stays below. The one that leaves it least room is enough; with all of them forces would not be
+        unique, and a contact problem in which they slide has next to no answer that iterations find.
+        """
+        keep = np.ones(len(self), dtype=np.bool_)
+        rigid, soft = (
+            np.array([isinstance(b, Surface) and b.rigid == of for b in bodies], dtype=np.bool_) for of in (True, False)
+        )
+        side = np.where(rigid[self.body[:, 1]], 0, 1)
+        number = np.flatnonzero((self.kind == EDGE_EDGE) & rigid[self.body].any(axis=1) & soft[self.body].any(axis=1))
+        if len(number) < 2:
+            return keep
+        own, other = side[number], 1 - side[number]
+        ends, weight = self.point[number, own, :2], self.weight[number, own, :2]
+        lies = self._lies(ends, self.body[number, other], self.frame[number, 0] * np.where(own == 0, 1.0, -1.0)[:, None], rigid)
+        single = lies[:, 0] != lies[:, 1]
+        number, off = number[single], np.where(lies[single, 0], 1, 0)
+        ends, weight, other = ends[single], weight[single], other[single]
+        each = np.arange(len(number))
+        share = weight[each, off]
+        edge = np.sort(self.point[number, other, :2], axis=1)
+        group = np.unique(np.column_stack([ends[each, off], edge]), axis=0, return_inverse=True)[1].reshape(-1)
+        room = np.round(self.gap[number] / share / _ALIKE)
+        order = np.lexsort((-share, room, group))
+        first = np.ones(len(order), dtype=np.bool_)
+        first[1:] = group[order][1:] != group[order][:-1]
+        keep[number[order[~first]]] = False
+        return keep
+
+    def _lies(self, ends: IntArray, against: IntArray, normal: FloatArray, rigid: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+        """Whether vertices (k, 2) have contact with a face of rigid bodies (k,) that looks about along normals (k, 3), (k, 2)."""
+        on_face = np.flatnonzero((self.kind == VERTEX_FACE) & rigid[self.body[:, 1]])
+        base = len(rigid)
+        held = base * self.point[on_face, 0, 0] + self.body[on_face, 1]
+        order = np.argsort(held, kind="stable")
+        held, along = held[order], self.frame[on_face[order], 0]
+        asked = base * ends + against[:, None]
+        first, last = np.searchsorted(held, asked), np.searchsorted(held, asked, side="right")
+        lies = np.zeros(ends.shape, dtype=np.bool_)
+        for k in range(int((last - first).max(initial=0))):
+            of, end = np.nonzero(first + k < last)
+            lies[of, end] |= (along[first[of, end] + k] * normal[of]).sum(axis=1) > _ABOUT
+        return lies
 
     def on_same_features(self, points: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Weights (n, 2, 3) and frames (n, 3, 3), of which only the normals count, where points (N, 3), m, are now.

@@ -6,6 +6,7 @@ a value; records that every step makes are not frozen all the same, since a froz
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Protocol
@@ -50,6 +51,8 @@ class Found:
         Pairs of parts that were left out.
     every : (ndarray, ndarray, ndarray) or None
         Of contacts that followed the bodies to the end of a step, points, shapes and gaps, m, of all that is found there.
+    spared : bool
+        Whether contacts were left out that others seem to hold too.
     """
 
     contacts: Any
@@ -58,6 +61,7 @@ class Found:
     margin: float | np.ndarray = 0.0
     without: np.ndarray | None = None
     every: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
+    spared: bool = False
 
 
 @dataclass
@@ -160,10 +164,13 @@ class Family(Protocol):
     hidden: bool
     whole_joints: WholeJoints
 
-    def detect(self, state: State, placed: Placed, margin: float | np.ndarray, without: np.ndarray | None) -> Found:
+    def detect(
+        self, state: State, placed: Placed, margin: float | np.ndarray, without: np.ndarray | None, spare: float = -math.inf
+    ) -> Found:
         """Find the contacts of a state within a margin, m: one number, or what :meth:`speeds` has made of one.
 
         Here and below it leaves out the pairs of parts ``without``, (np, np) bool, of which another family has the contacts.
+        Where nothing is deeper than ``spare``, m, it leaves out contacts that others seem to hold too.
         """
         ...
 

@@ -26,11 +26,11 @@ from contact.once import once
 from femsim.model.contact_rules import ContactRules
 from femsim.model.parts import Part
 from femsim.step.by_faces import at_nodes, pairs_by_faces
-from femsim.step.near_edges import NearEdges
 from femsim.step.contact_family import Family, FamilyRows, Found, Rates, Sides, joined
 from femsim.step.deforming_contacts import deforming_contacts
 from femsim.step.force_memory import ForceMemory
 from femsim.step.joint_limits import LimitFamily
+from femsim.step.near_edges import NearEdges
 from femsim.step.placed import Placed, Places
 from femsim.step.point_contacts import PointFamily
 from femsim.step.rows_kernels import Given, Sums, normal_offsets, tell
@@ -170,6 +170,11 @@ class ContactRows:
     restitution: np.ndarray
     softness: np.ndarray | None = None
 
+    @property
+    def spared(self) -> bool:
+        """Whether contacts were left out that others seem to hold too."""
+        return any(own.found.spared for own in self.families)
+
     @once
     def offsets(self) -> np.ndarray:
         """The part of the normal phi that gaps make, (nc,), m/s."""
@@ -289,11 +294,16 @@ class Contacts:
         past = max((family.slide(own, rates) for family, own in sliding), default=0.0)
         return self._points.slide(rows.families[0], rates), past
 
-    def detect(self, state: State, placed: Placed, margins: Sequence[float | np.ndarray]) -> tuple[Found, ...]:
-        """Find the contacts of a state, in which parts are placed so, within the margin of each family, m."""
+    def detect(
+        self, state: State, placed: Placed, margins: Sequence[float | np.ndarray], spare: float = -math.inf
+    ) -> tuple[Found, ...]:
+        """Find the contacts of a state, in which parts are placed so, within the margin of each family, m.
+
+        Where nothing is deeper than ``spare``, m, contacts are left out that others seem to hold too.
+        """
         without = self._left_out(state, placed, float(np.max(margins[0])))
         each = zip(self.families, margins, without, strict=True)
-        return tuple(family.detect(state, placed, margin, left_out) for family, margin, left_out in each)
+        return tuple(family.detect(state, placed, margin, left_out, spare) for family, margin, left_out in each)
 
     def _left_out(self, state: State, placed: Placed, reach: float) -> list[np.ndarray | None]:
         """Pairs, (np, np) bool, of which each family has no contacts in a state, within a reach, m, since another has them."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
@@ -71,6 +72,7 @@ class DeformingFamily:
         self._without = [self._points_without(rule) for rule in rules.no_contact if rule.part in able and rule.other in able]
         self.whole_joints = self._joints_between(rules)
         self._skin, self._seams = self._skins_of_points(parts), Seams(parts, rules.pairs)
+        self._rigid = any(_rigid(system, part) for part in self._owners)
         self._scratch = kernels.Nodes.empty()
         self._turns = np.array([part.turns or _rigid(system, part) for part in self._owners], dtype=np.bool_)
         joints = int(np.diff(places.joint_start)[self._carriers].max(initial=0))
@@ -141,10 +143,17 @@ class DeformingFamily:
                 keep &= ~(near[:, side] & (found.body[:, side] == rod) & (found.body[:, 1 - side] == other))
         return found if keep.all() else found.select(keep)
 
-    def detect(self, state: State, placed: Placed, margin: float | np.ndarray, without: np.ndarray | None) -> Found:
-        """Find the contacts of a state within a margin, one number or one for each two bodies, m."""
+    def detect(
+        self, state: State, placed: Placed, margin: float | np.ndarray, without: np.ndarray | None, spare: float = -math.inf
+    ) -> Found:
+        """Find the contacts of a state within a margin, one number or one for each two bodies, m; see the protocol for the rest."""
         points = self._place_points(state, placed)
-        return Found(self._find(points, placed, margin, without), points, placed, margin, without)
+        found = self._find(points, placed, margin, without)
+        if not (self._rigid and len(found) and found.gap.min() >= -spare):
+            return Found(found, points, placed, margin, without)
+        needed = found.needed(self._detector.bodies)
+        spared = not needed.all()
+        return Found(found.select(needed) if spared else found, points, placed, margin, without, spared=spared)
 
     def _velocities(self, placed: Placed, rates: Rates) -> np.ndarray:
         """Velocities of all points, (p, 3), m/s."""
@@ -297,7 +306,7 @@ class DeformingFamily:
             own = turns[:, side] & ~turns[:, 1 - side]
             position[own, side] = position[own, 1 - side]
         on = replace(c, frame=frame, point=point, weight=weight, position=position)
-        moved = Found(on, points, placed, found.margin, found.without)
+        moved = Found(on, points, placed, found.margin, found.without, spared=found.spared)
         out = self._filled(moved, given)
         if len(out.keep) < len(c):
             return rows

@@ -63,6 +63,8 @@ class StepReport:
         What damping and dry friction of joints have taken since the start; ``work`` is less by it.
     sank : bool
         Whether bodies ended so much deeper in each other that halves of the step are worth a try.
+    spared : bool
+        Whether bodies ended deeper in each other than they may where contacts were left out that others seemed to hold.
     gained : bool
         Whether it made so much energy from nothing that halves of it are worth a try.
     time_error : float, m
@@ -101,6 +103,7 @@ class StepReport:
     viscous_loss: float = 0.0
     joint_loss: float = 0.0
     sank: bool = False
+    spared: bool = False
     gained: bool = False
     time_error: float = 0.0
     theta: float = 1.0

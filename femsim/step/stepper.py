@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -50,6 +51,8 @@ _MOST_SEARCHES = 3
 _MOST_WEAKENINGS = 3
 #: Part of the contact margin by which a solved step may sink bodies into each other before halves of it are tried.
 SUNK = 0.02
+#: ... without contacts that others seemed to hold, before it is taken again with all.
+_SPARED = 1e-3
 #: Part of the energy of the bodies that a solved step may make from nothing before halves of it are tried.
 GAINED = 0.01
 #: Parts of the contact margin: the gap up to which a contact counts as closed, and the way up to which contacts do not follow.
@@ -149,13 +152,18 @@ class Stepper:
     def __repr__(self) -> str:
         return f"<Stepper of {self.scene.name!r} at {self.state.t:g} s, {len(self.state.v)} velocities>"
 
-    def step(self) -> StepReport:
-        """Advance by one time step, whatever comes of it; :func:`femsim.step.advance.take_step` halves steps that fail."""
+    def step(self, *, whole: bool = False) -> StepReport:
+        """Advance by one time step, whatever comes of it; :func:`femsim.step.advance.take_step` halves steps that fail.
+
+        Unless it is asked for with a ``whole`` set of contacts, those that others seem to hold too are left out.
+        """
         state, system, contacts, settings = self.state, self.system, self.contacts, self.settings
         with self.timed("assemble"):
             given = prescribed(self.scene, system, state, settings, self.newton.still)
             system.assemble(state, settings, *given)
-        rows, solved = self._solve(given)
+        rows, solved = self._solve(
+            given, -math.inf if whole or contacts.rules.softness is not None else _SPARED * self.scene.margin
+        )
         ended = self._end(rows, solved, given)
         solved, new, u, end, arrived = ended.solved, ended.state, ended.u, ended.velocity, ended.placed
         rows = solved.rows
@@ -181,6 +189,7 @@ class Stepper:
             )
             deepest = penetration if beyond is overlaps else max(0.0, -float(beyond[1].min(initial=0.0)))
             report.sank, report.theta = self._sank(deepest), settings.theta
+            report.spared = rows.spared and deepest > _SPARED * self.scene.margin
             report.vitals = self.vital_signs.read(problem, solution.lam, forces, new, arrived, beyond)
             report.gained = self._gained(report)
             system.touch(settings, forces.node_force)
@@ -194,8 +203,11 @@ class Stepper:
             self._placed = (new.q.tobytes(), arrived)
         return report
 
-    def _solve(self, given: Prescribed) -> tuple[ContactRows, Solved]:
-        """Find the contacts and solve the step; again, with those in reach of what came of it, where that went further."""
+    def _solve(self, given: Prescribed, spare: float) -> tuple[ContactRows, Solved]:
+        """Find the contacts and solve the step; again, with those in reach of what came of it, where that went further.
+
+        Where nothing is deeper than ``spare``, m, without contacts that others seem to hold too.
+        """
         contacts, state, settings = self.contacts, self.state, self.settings
         placed, v_hat = self.placed, self._expected()
         if self.system.prescribes:  # solvers that iterate begin with what is prescribed, and keep it to the last bit
@@ -204,7 +216,7 @@ class Stepper:
         searched: list[Solved] = []
         for again in range(_MOST_SEARCHES):
             with self.timed("detect"):
-                found = contacts.detect(state, placed, margins)
+                found = contacts.detect(state, placed, margins, spare)
             with self.timed("build"):
                 rows = contacts.rows(found, given.v, settings.dt, stay=self.newton.tolerance is None)
             with self.timed("solve"):
