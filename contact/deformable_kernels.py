@@ -133,7 +133,7 @@ def box_of_edge(a: Vector, b: Vector, reach: float) -> tuple[Vector, Vector]:
 
 @njit(cache=True, inner=True)
 def beside_end(points: FloatArray, edges: IntArray, sharp: bool, u: Vector, place: float, f: int) -> bool:
-    """Whether edge f crosses a flat edge, of direction u, at a place, 0 to 1, so near its end that the vertex there stands for it.
+    """Whether edge f crosses a flat edge, of direction u, at a place, 0 to 1, so near its end that the vertex stands for it.
 
     It does under a face of f, where it has contact, and not ahead of f: a vertex there has none until f has passed it.
     """

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import ClassVar
 
 import numpy as np
@@ -95,7 +96,7 @@ _MULTIGRID_SECOND = 3e-8
 _MAY_REFUSE = ("cond", "cond-newton")
 #: Above so many rows of contacts the exact solver is not asked: its W alone is 0.3 GB there, and Newton's method factorizes
 #: matrices as large. CANAL, which forms no W, takes its place.
-_DENSE_ROWS, _DENSE = 6000, ("exact", "last")
+_DENSE_ROWS, _DENSE = 6000, ("exact", "last", "brief")
 #: Forces of an answer have grown without end where its contact law is off and its residuals are at most this part of that error
 #: (measured on walls of boxes that are pushed: 1e-8, with forces of 1e9 N; of one that is only unfinished 1e-2).
 _ASTRAY = 1e-4
@@ -104,7 +105,7 @@ _VAIN = ("fresh", "last")
 #: Factor on the exact solver's own part where A is factorized without MKL.
 _SUPERLU = 15.0
 #: All that a pick may be, in the order in which a rest names them by number.
-_PICKS = ("", "banded", "canal", "few", "cond", "cond-newton", "exact", "fresh", "last")
+_PICKS = ("", "banded", "canal", "few", "cond", "cond-newton", "exact", "fresh", "last", "brief")
 #: The one pick that never rests: its failure costs 1 to 2 ms, what goes on after it 2 to 15 (measured on a rope of 40 links that
 #: falls in a heap, where it fails at one problem in fifteen).
 _TIRELESS = "banded"
@@ -115,11 +116,15 @@ _FREE_SHARE = 0.5
 _ORDERS = {
     "few": ("few", "canal", "fresh", "cond-newton", "last"), "canal": ("canal", "fresh", "cond-newton", "last"),
     "banded": ("banded", "cond-newton", "exact", "cond"), "cond-newton": ("cond-newton", "cond", "exact"),
-    "cond": ("cond", "exact"), "exact": ("exact", "cond"),
+    "cond": ("cond", "exact"), "exact": ("exact", "cond"), "brief": ("exact", "cond"),
 }  # fmt: skip
+#: The exact solver is asked with so few sweeps first, and CANAL before it goes on, above so many contacts: where forces are not
+#: unique, as along the rim of a box on a soft body, it looks for seconds where CANAL takes tenths of one (measured).
+_BRIEF_SWEEPS, _LONG_SWEEPS, _BRIEF_CONTACTS, _BRIEFLY = 150, 2000, 100, ("brief", "canal", "exact")
 #: Where :class:`Auto` has the solver of a pick, and why it is picked, where that is not for its estimated cost.
 _PLACES = {
-    "banded": "_banded", "canal": "_canal", "cond": "_cond", "cond-newton": "_cond_newton", "exact": "_exact", "few": "_few",
+    "banded": "_banded", "brief": "_exact", "canal": "_canal", "cond": "_cond", "cond-newton": "_cond_newton", "exact": "_exact",
+    "few": "_few",
     "fresh": "_fresh", "last": "_last",
 }  # fmt: skip
 _REASONS = {
@@ -188,6 +193,11 @@ class AutoOptions(FactorizationOptions):
     def _limit_check(self) -> Check:
         limit = self.max_iterations
         return "max_iterations", limit, limit is None or limit >= 1, "integers >= 1, or None"
+
+
+def _has_many(problem: ContactProblem) -> bool:
+    """Whether the exact solver is asked briefly first."""
+    return problem.n_contacts > _BRIEF_CONTACTS
 
 
 def conditioning(problem: ContactProblem) -> float:
@@ -266,7 +276,7 @@ def _fits_dense(problem: ContactProblem, warm_start: WarmStart | None) -> bool:
 
 def _known_as(name: str) -> str:
     """Name by which a solver is known; "few" and "last" are exact ones, "fresh" is CANAL from nothing."""
-    return {"few": "exact", "last": "exact", "fresh": "canal"}.get(name, name)
+    return {"few": "exact", "last": "exact", "brief": "exact", "fresh": "canal"}.get(name, name)
 
 
 class Auto(Told):
@@ -397,7 +407,7 @@ class Auto(Told):
             rows = float(_pressing_rows(problem, warm_start))
             if rows <= _FREE_SHARE * problem.n and self._exact_seconds(problem, rows) < self._newton_seconds(problem):
                 order = ("exact", *order)
-        for name in order:
+        for name in chain.from_iterable(_BRIEFLY if one == "exact" and _has_many(problem) else (one,) for one in order):
             allowed = name if dense or name not in _DENSE else "canal"
             if allowed not in given:
                 given.append(allowed)
@@ -444,7 +454,7 @@ class Auto(Told):
     def _learn(self, problem: ContactProblem, name: str, found: Solution) -> None:
         """Take in what a solver needed beside what was expected, a failure many times more, or what factors were made."""
         kind = self._kind
-        if name == "exact":
+        if name in ("exact", "brief"):
             self._renewed += _LEARNING * (found.details["factorizations"] - self._renewed)
         elif name == "cond-newton" and kind != _FAR:
             # phases of COND, and steps with direct factors where others were expected, count as the steps that take as long
@@ -487,6 +497,7 @@ class Auto(Told):
             A is not positive definite, and a solver needs it to be.
         """
         picked = self._pick(problem, warm_start)
+        picked = "brief" if picked == "exact" and _has_many(problem) else picked
         if picked == "canal" and problem.group_rows[2].any() and not self._definite.says(problem.A):
             # CANAL does not see it where contacts hold what A does not, and those that come after it look long for an answer
             raise NotPositiveError(NOT_POSITIVE)
@@ -498,6 +509,7 @@ class Auto(Told):
                 continue
             try:
                 solver: Solver = getattr(self, _PLACES[name])
+                self._exact.max_sweeps = self._sweeps(problem, name)
                 found = answers[name] = solver.solve(problem, None if name == "fresh" else start)
             except ContactError as error:
                 if name not in _MAY_REFUSE or isinstance(error, NotPositiveError):
@@ -529,6 +541,11 @@ class Auto(Told):
             "max_iterations": options.max_iterations,
         }  # fmt: skip
         return solution.told(message=f"{solution.message} {said}", details=details)
+
+    def _sweeps(self, problem: ContactProblem, name: str) -> int:
+        """Sweeps with which the exact solver is asked."""
+        many = _LONG_SWEEPS if _has_many(problem) else self._exact.options.max_sweeps
+        return _BRIEF_SWEEPS if name == "brief" else many
 
     @staticmethod
     def _is_vain(name: str, problem: ContactProblem, canal: Solution | None) -> bool:

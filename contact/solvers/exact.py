@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -101,6 +101,11 @@ class Exact(Told):
     only_newton : bool
         Whether contact is left to Newton's method from the warm start, see :class:`~contact.solvers.dense.DenseSolver`.
 
+    Attributes
+    ----------
+    max_sweeps : int
+        Limit of the sweeps of a refinement in the next solve; at first that of the options.
+
     Notes
     -----
     ``Solution.details`` holds ``factorizations``, ``sweeps``, ``newton_steps``, ``condensed_contacts`` and ``linear_algebra``
@@ -115,6 +120,7 @@ class Exact(Told):
         self, options: ExactOptions | None = None, factorization: Factorization | None = None, *, only_newton: bool = False
     ) -> None:
         self.options, self._only_newton = options or ExactOptions(), only_newton
+        self.max_sweeps = self.options.max_sweeps
         self._operator = DelassusOperator(self.options.backend, self.options.threads, factorization, refined=True)
         self.linear_algebra = self._operator.factorization.name
 
@@ -142,7 +148,8 @@ class Exact(Told):
         ContactError
             A is not positive definite.
         """
-        refinement = _Refinement(problem, warm_start, self.options, self._operator, only_newton=self._only_newton)
+        options = replace(self.options, max_sweeps=self.max_sweeps)
+        refinement = _Refinement(problem, warm_start, options, self._operator, only_newton=self._only_newton)
         judge = refinement.judge
         drive(refinement, judge, self.options.max_iterations)
         details = {**refinement.counts, "condensed_contacts": refinement.count, "linear_algebra": self.linear_algebra}

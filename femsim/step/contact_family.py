@@ -6,7 +6,6 @@ a value; records that every step makes are not frozen all the same, since a froz
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Protocol
@@ -164,13 +163,10 @@ class Family(Protocol):
     hidden: bool
     whole_joints: WholeJoints
 
-    def detect(
-        self, state: State, placed: Placed, margin: float | np.ndarray, without: np.ndarray | None, spare: float = -math.inf
-    ) -> Found:
+    def detect(self, state: State, placed: Placed, margin: float | np.ndarray, without: np.ndarray | None) -> Found:
         """Find the contacts of a state within a margin, m: one number, or what :meth:`speeds` has made of one.
 
         Here and below it leaves out the pairs of parts ``without``, (np, np) bool, of which another family has the contacts.
-        Where nothing is deeper than ``spare``, m, it leaves out contacts that others seem to hold too.
         """
         ...
 

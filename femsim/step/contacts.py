@@ -294,16 +294,23 @@ class Contacts:
         past = max((family.slide(own, rates) for family, own in sliding), default=0.0)
         return self._points.slide(rows.families[0], rates), past
 
-    def detect(
-        self, state: State, placed: Placed, margins: Sequence[float | np.ndarray], spare: float = -math.inf
-    ) -> tuple[Found, ...]:
-        """Find the contacts of a state, in which parts are placed so, within the margin of each family, m.
-
-        Where nothing is deeper than ``spare``, m, contacts are left out that others seem to hold too.
-        """
+    def detect(self, state: State, placed: Placed, margins: Sequence[float | np.ndarray]) -> tuple[Found, ...]:
+        """Find the contacts of a state, in which parts are placed so, within the margin of each family, m."""
         without = self._left_out(state, placed, float(np.max(margins[0])))
         each = zip(self.families, margins, without, strict=True)
-        return tuple(family.detect(state, placed, margin, left_out, spare) for family, margin, left_out in each)
+        return tuple(family.detect(state, placed, margin, left_out) for family, margin, left_out in each)
+
+    def spare(
+        self, rows: ContactRows, found: Sequence[Found], rates: Rates, dt: float, depth: float, way: float
+    ) -> tuple[Found, ...] | None:
+        """Return what was found, and has these rows, without contacts that others seem to hold too; None where all are needed.
+
+        See :meth:`femsim.step.deforming_contacts.DeformingFamily.spare`.
+        """
+        fewer = [
+            family.spare(own, rates, dt, depth, way) for family, own in zip(self._deforming, rows.families[1:], strict=False)
+        ]
+        return (found[0], *fewer, *found[2:]) if fewer and fewer[0] is not None else None
 
     def _left_out(self, state: State, placed: Placed, reach: float) -> list[np.ndarray | None]:
         """Pairs, (np, np) bool, of which each family has no contacts in a state, within a reach, m, since another has them."""

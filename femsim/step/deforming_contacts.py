@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
@@ -143,17 +142,23 @@ class DeformingFamily:
                 keep &= ~(near[:, side] & (found.body[:, side] == rod) & (found.body[:, 1 - side] == other))
         return found if keep.all() else found.select(keep)
 
-    def detect(
-        self, state: State, placed: Placed, margin: float | np.ndarray, without: np.ndarray | None, spare: float = -math.inf
-    ) -> Found:
-        """Find the contacts of a state within a margin, one number or one for each two bodies, m; see the protocol for the rest."""
+    def detect(self, state: State, placed: Placed, margin: float | np.ndarray, without: np.ndarray | None) -> Found:
+        """Find the contacts of a state within a margin, one number or one for each two bodies, m."""
         points = self._place_points(state, placed)
-        found = self._find(points, placed, margin, without)
-        if not (self._rigid and len(found) and found.gap.min() >= -spare):
-            return Found(found, points, placed, margin, without)
-        needed = found.needed(self._detector.bodies)
-        spared = not needed.all()
-        return Found(found.select(needed) if spared else found, points, placed, margin, without, spared=spared)
+        return Found(self._find(points, placed, margin, without), points, placed, margin, without)
+
+    def spare(self, rows: FamilyRows, rates: Rates, dt: float, depth: float, way: float) -> Found | None:
+        """Leave out of what was found the contacts that others seem to hold too; None where all are needed.
+
+        These are left out where nothing is deeper than ``depth``, m, or slides by more than a ``way``, m, in a step of dt, s:
+        where vertices slide past edges, others hold in the end than in the beginning.
+        """
+        found = rows.found
+        c: DeformableContacts = found.contacts
+        if not (self._rigid and len(c) and c.gap.min() >= -depth) or dt * self.slide(rows, rates) > way:
+            return None
+        needed = c.needed(self._detector.bodies)
+        return None if needed.all() else replace(found, contacts=c.select(needed), spared=True)
 
     def _velocities(self, placed: Placed, rates: Rates) -> np.ndarray:
         """Velocities of all points, (p, 3), m/s."""

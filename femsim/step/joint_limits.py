@@ -8,7 +8,6 @@ tolerance.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -72,9 +71,7 @@ class LimitFamily:
     def _gap(self, state: State) -> np.ndarray:
         return np.asarray(self.sign * (state.q[self.coordinate] - self.bound))
 
-    def detect(
-        self, state: State, placed: Placed, margin: float | np.ndarray, without: np.ndarray | None, spare: float = -math.inf
-    ) -> Found:
+    def detect(self, state: State, placed: Placed, margin: float | np.ndarray, without: np.ndarray | None) -> Found:
         """Find the ends of ranges within a margin, rad or m."""
         gap = self._gap(state)
         near = np.flatnonzero(gap <= float(margin))

@@ -262,9 +262,7 @@ class PointFamily:
         out[which] = self._seams.covered(on, self.point_part[found.point[which]], place, point, gap, placed)
         return out
 
-    def detect(
-        self, state: State, placed: Placed, margin: float | np.ndarray, without: np.ndarray | None, spare: float = -math.inf
-    ) -> Found:
+    def detect(self, state: State, placed: Placed, margin: float | np.ndarray, without: np.ndarray | None) -> Found:
         """Find the contacts of a state within a margin, m."""
         points = self._place_points(state, placed)
         return Found(self._find(points, placed, margin, without).copy(), points, placed, margin, without)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -23,7 +22,7 @@ from femsim.scene.own_contact import own_pairs
 from femsim.scene.pairs import ignored_pairs, led_parts, loose_parts
 from femsim.scene.scene import Scene
 from femsim.step import soft_pairs
-from femsim.step.contact_family import Rates
+from femsim.step.contact_family import Found, Rates
 from femsim.step.contacts import ContactRows, Contacts, within
 from femsim.step.end_velocity import EndVelocity, drive_work, end_velocity, weakened
 from femsim.step.following import PATIENCE, Follow
@@ -53,6 +52,8 @@ _MOST_WEAKENINGS = 3
 SUNK = 0.02
 #: ... without contacts that others seemed to hold, before it is taken again with all.
 _SPARED = 1e-3
+#: ... and the way by which what slides in a step may pass while some are left out.
+_STAYING = 0.1
 #: Part of the energy of the bodies that a solved step may make from nothing before halves of it are tried.
 GAINED = 0.01
 #: Parts of the contact margin: the gap up to which a contact counts as closed, and the way up to which contacts do not follow.
@@ -161,9 +162,7 @@ class Stepper:
         with self.timed("assemble"):
             given = prescribed(self.scene, system, state, settings, self.newton.still)
             system.assemble(state, settings, *given)
-        rows, solved = self._solve(
-            given, -math.inf if whole or contacts.rules.softness is not None else _SPARED * self.scene.margin
-        )
+        rows, solved = self._solve(given, whole=whole or contacts.rules.softness is not None)
         ended = self._end(rows, solved, given)
         solved, new, u, end, arrived = ended.solved, ended.state, ended.u, ended.velocity, ended.placed
         rows = solved.rows
@@ -203,11 +202,8 @@ class Stepper:
             self._placed = (new.q.tobytes(), arrived)
         return report
 
-    def _solve(self, given: Prescribed, spare: float) -> tuple[ContactRows, Solved]:
-        """Find the contacts and solve the step; again, with those in reach of what came of it, where that went further.
-
-        Where nothing is deeper than ``spare``, m, without contacts that others seem to hold too.
-        """
+    def _solve(self, given: Prescribed, *, whole: bool) -> tuple[ContactRows, Solved]:
+        """Find the contacts and solve the step; again, with those in reach of what came of it, where that went further."""
         contacts, state, settings = self.contacts, self.state, self.settings
         placed, v_hat = self.placed, self._expected()
         if self.system.prescribes:  # solvers that iterate begin with what is prescribed, and keep it to the last bit
@@ -216,9 +212,11 @@ class Stepper:
         searched: list[Solved] = []
         for again in range(_MOST_SEARCHES):
             with self.timed("detect"):
-                found = contacts.detect(state, placed, margins, spare)
+                found = contacts.detect(state, placed, margins)
             with self.timed("build"):
                 rows = contacts.rows(found, given.v, settings.dt, stay=self.newton.tolerance is None)
+                if not whole and (fewer := self._spare(rows, found, Rates(v_hat, given.v))) is not None:
+                    rows = contacts.rows(fewer, given.v, settings.dt, stay=self.newton.tolerance is None)
             with self.timed("solve"):
                 linearised = None
                 if ahead:
@@ -241,6 +239,11 @@ class Stepper:
             with self.timed("assemble"):
                 self.system.assemble(state, settings, *given)
         return rows, Solved.of(searched)
+
+    def _spare(self, rows: ContactRows, found: Sequence[Found], rates: Rates) -> tuple[Found, ...] | None:
+        """Leave out of what was found the contacts that others seem to hold too; None where all are needed."""
+        margin = self.scene.margin
+        return self.contacts.spare(rows, found, rates, self.settings.dt, _SPARED * margin, _STAYING * margin)
 
     def _unsolved(self, solved: Solved) -> bool:
         """Whether the velocities of a search are no guide to what a step reaches: its nonlinear equations were not solved."""
