@@ -542,7 +542,8 @@ class Contacts:
         """
         found = [None] * len(self.families) if rows is None else [own.found for own in rows.families]
         without = self._left_out(state, placed, 0.0)
-        each = [family.gaps(state, placed, 0.0, *given) for family, *given in zip(self.families, without, found, strict=True)]
+        given = zip(self.families, without, found, strict=True)
+        each = [family.gaps(state, placed, 0.0, left_out, known) for family, left_out, known in given]
         return joined([parts for parts, _ in each]), joined([gaps for _, gaps in each])
 
     def overlapping_unjoined(self, state: State, placed: Placed) -> tuple[np.ndarray, np.ndarray]:
