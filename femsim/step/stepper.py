@@ -214,9 +214,7 @@ class Stepper:
             with self.timed("detect"):
                 found = contacts.detect(state, placed, margins)
             with self.timed("build"):
-                rows = contacts.rows(found, given.v, settings.dt, stay=self.newton.tolerance is None)
-                if not whole and (fewer := self._spare(rows, found, Rates(v_hat, given.v))) is not None:
-                    rows = contacts.rows(fewer, given.v, settings.dt, stay=self.newton.tolerance is None)
+                rows = self._rows(found, given, v_hat, whole=whole)
             with self.timed("solve"):
                 linearised = None
                 if ahead:
@@ -240,10 +238,15 @@ class Stepper:
                 self.system.assemble(state, settings, *given)
         return rows, Solved.of(searched)
 
-    def _spare(self, rows: ContactRows, found: Sequence[Found], rates: Rates) -> tuple[Found, ...] | None:
-        """Leave out of what was found the contacts that others seem to hold too; None where all are needed."""
-        margin = self.scene.margin
-        return self.contacts.spare(rows, found, rates, self.settings.dt, _SPARED * margin, _STAYING * margin)
+    def _rows(self, found: Sequence[Found], given: Prescribed, v_hat: np.ndarray, *, whole: bool) -> ContactRows:
+        """Rows of what was found, unless as a ``whole`` without the contacts that others seem to hold too."""
+        contacts, dt, margin = self.contacts, self.settings.dt, self.scene.margin
+        stay = self.newton.tolerance is None
+        rows = contacts.rows(found, given.v, dt, stay=stay)
+        if whole:
+            return rows
+        fewer = contacts.spare(rows, found, Rates(v_hat, given.v), dt, _SPARED * margin, _STAYING * margin)
+        return rows if fewer is None else contacts.rows(fewer, given.v, dt, stay=stay)
 
     def _unsolved(self, solved: Solved) -> bool:
         """Whether the velocities of a search are no guide to what a step reaches: its nonlinear equations were not solved."""
