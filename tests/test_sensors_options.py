@@ -289,3 +289,17 @@ def test_a_marker_on_a_rigid_body_has_no_node() -> None:
     scene.add_rigid("box", fs.Box((0.01, 0.01, 0.01)), mass=0.1)
     with pytest.raises(fs.InputError, match="node is 3, but 'box' is rigid and has no nodes; leave it out"):
         scene.sensor("at", "box", kind="marker", node=3)
+
+
+@pytest.mark.parametrize("theta", [None, 1.0])
+def test_axes_of_a_reading_are_those_of_when_the_force_acts(theta: float | None) -> None:
+    """Weight in the frame of a hand that turns at 6 rad/s: a mean over the step, by backward Euler that at its end."""
+    dt, rate = 0.01, 6.0
+    scene = fs.Scene("wrist", dt=dt, duration=0.2, **({} if theta is None else {"theta": theta}))
+    hand = scene.add_rigid("hand", fs.Box((0.03, 0.02, 0.02)), mass=0.5)
+    scene.drive(hand, lambda t: (np.zeros(3), np.array([0.0, rate * t, 0.0])))
+    scene.sensor("wrist", hand, kind="mount", reading=fs.Reading(frame="body"))
+    run = fs.simulate(scene, quiet=True)
+    angle = rate * (run.steps["time_s"] - (0.5 * dt if theta is None else 0.0))
+    weight = 0.5 * 9.81 * np.column_stack([-np.sin(angle), np.zeros_like(angle), np.cos(angle)])
+    np.testing.assert_allclose(run.sensors["wrist_measured"].force, weight, atol=1e-4)

@@ -407,7 +407,7 @@ class Sensors:
             values = [float(x) for x in reader.read(report)]
             row += values
             if reader.sensor.name in self._instruments:
-                measured += [float(x) for x in self._shown(reader, report.time, np.array(values))]
+                measured += [float(x) for x in self._shown(reader, report, np.array(values))]
         self._keep()
         return row + measured
 
@@ -423,18 +423,29 @@ class Sensors:
         if memory or self._stepper.state.sensors:
             self._stepper.state = replace(self._stepper.state, sensors=memory)
 
-    def _shown(self, reader: Reader, time: float, wrench: np.ndarray) -> np.ndarray:
+    def _turn(self, part: int, report: StepReport) -> np.ndarray:
+        """Axes of a part, (3, 3), when what a step read acted: forces are means over it, by backward Euler those at its end."""
+        stepper, back = self._stepper, (1.0 - report.theta) * sum(length for length, _ in report.parts)
+        if back == 0.0:
+            return stepper.link_pose(part)[0]
+        state = stepper.state
+        return stepper.contacts.places.read(stepper.system.moved(state, state.v_hat, -back)).rotation[part]
+
+    def _shown(self, reader: Reader, report: StepReport, wrench: np.ndarray) -> np.ndarray:
         """Give what the instrument of a sensor shows of its wrench, (6,)."""
         stepper, reading, origin = self._stepper, reader.sensor.reading, reader.origin()
         assert reading is not None
+        named = reading.turns and reading.frame != "body"
+        part = stepper.scene.part_names.index(reading.frame) if named else reader.part
+        turn = self._turn(part, report) if reading.turns or isinstance(reading.tool, tuple) else stepper.link_pose(part)[0]
         tool = None
         if reading.tool == "body":
             tool = (reader.body.mass, reader.body.centre_of_mass(reader.q))
         elif reading.tool is not None:
-            tool = (reading.tool[0], origin + stepper.link_pose(reader.part)[0] @ reading.tool[1])
-        named = reading.turns and reading.frame != "body"
-        pose = stepper.link_pose(stepper.scene.part_names.index(reading.frame) if named else reader.part)
-        return self._instruments[reader.sensor.name].read(time, wrench, origin, pose, tool)
+            own = turn if part == reader.part else self._turn(reader.part, report)
+            tool = (reading.tool[0], origin + own @ reading.tool[1])
+        pose = turn, stepper.link_pose(part)[1]
+        return self._instruments[reader.sensor.name].read(report.time, wrench, origin, pose, tool)
 
     def _carriers(self) -> dict[str, Reader | Instrument]:
         """Name what carries something from step to step, by the beginning of its names."""
