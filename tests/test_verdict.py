@@ -30,9 +30,9 @@ def test_a_step_that_is_proved_infeasible_is_not_halved(monkeypatch: pytest.Monk
     tried: list[int] = []
     step = Stepper.step
 
-    def counted(self: Stepper) -> object:
+    def counted(self: Stepper, *, whole: bool = False) -> object:
         tried.append(self.state.step)
-        return step(self)
+        return step(self, whole=whole)
 
     monkeypatch.setattr(Stepper, "step", counted)
     run = fs.simulate(impossible.crushed_box())
