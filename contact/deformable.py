@@ -242,7 +242,6 @@ class DeformableDetector:
         self._stack: IntArray = np.zeros(2 * largest.bit_length() + 4, dtype=np.int64)
         self._hits: IntArray = np.zeros(largest, dtype=np.int64)
         self._kept = Kept(np.zeros(_KEPT), np.zeros((_KEPT, 3)), np.zeros(_KEPT, dtype=np.int64))
-        self._nothing = _no_contacts()
         self._make_near(_NEAR)
         self._make_room(_ROOM * self.n_points + 16)
 
@@ -327,7 +326,7 @@ class DeformableDetector:
         points : ndarray, (N, 3), m
             Positions.
         margin : float or ndarray, (nb, nb), m
-            Margin of each pair of bodies, a < b at [a, b]; that of a pair without contacts is -inf.
+            Margin of each pair of bodies, a < b at [a, b].
 
         Returns
         -------
@@ -337,15 +336,13 @@ class DeformableDetector:
         Raises
         ------
         ContactError
-            Points of the wrong shape, a position that is not finite, or a margin that is no number.
+            Points of the wrong shape, or a position or margin that is not finite.
         """
         where = self._points(points)
         nb = len(self.bodies)
         margins = np.array(np.broadcast_to(np.asarray(margin, dtype=np.float64), (nb, nb)))
-        if not (margins < np.inf).all():
+        if not np.isfinite(margins).all():
             raise ContactError("DeformableDetector: a margin is not finite; give lengths in m.")
-        if not (margins[tuple(self._pairs.T)] > -np.inf).any():
-            return self._nothing
         features = self._features._replace(points=where)
         count = self._find(features, margins)
         while count < 0 or count > len(self._out.kind):
@@ -402,16 +399,6 @@ class DeformableDetector:
             if depth > 0.0:
                 found.append((a, b, depth, bound))
         return found
-
-
-def _no_contacts() -> DeformableContacts:
-    """Return none."""
-    whole, lengths = np.zeros(0, dtype=np.int64), np.zeros(0)
-    sides = np.zeros((0, 2), dtype=np.int64)
-    return DeformableContacts(
-        whole, whole, sides, lengths, np.zeros((0, 3, 3)), np.zeros((0, 2, 3), dtype=np.int64), np.zeros((0, 2, 3)),
-        np.zeros((0, 2, 3)),
-    )  # fmt: skip
 
 
 def _amid_faces(where: FloatArray, body: Surface) -> npt.NDArray[np.bool_]:

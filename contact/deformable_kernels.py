@@ -320,7 +320,7 @@ def find_contacts(
     features: Features, bodies: Bodies, used: IntArray, triangle_trees: Forest, edge_trees: Forest, pairs: IntArray,
     margin: FloatArray, work: Work, out: Output,
 ) -> int:  # fmt: skip
-    """Write all contacts of pairs of bodies (k, 2) with gaps below ``margin`` (nb, nb), m, -inf for none; return how many.
+    """Write all contacts of pairs of bodies (k, 2) with gaps below ``margin`` (nb, nb), m; return how many there are.
 
     Normals, and the trees of the bodies ``used`` (m,), are updated first. Two bodies whose boxes are further apart than contacts
     reach are left out. The answer may exceed the room of ``out``; it is -1 when ``work.near`` has too little room.
@@ -330,8 +330,6 @@ def find_contacts(
     for k in range(pairs.shape[0]):
         a, b = pairs[k, 0], pairs[k, 1]
         limit = margin[a, b]
-        if limit == -np.inf:
-            continue
         beyond = (max(limit, 0.0) + bodies.radius[a] + bodies.radius[b]) * (1.0 + TINY)
         if boxes_apart(tree_of(edge_trees, a).boxes, tree_of(edge_trees, b).boxes, beyond):
             continue

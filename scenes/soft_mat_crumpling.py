@@ -89,7 +89,6 @@ def build(
     down = (0, 0, pressed - start_height)
     scene.drive(lid, fs.Motion([0.0, pushed, lowered, opened], [(0, 0, 0), (0, 0, 0), down, (0, 0, 0)]))
     scene.sensor("lid", lid, kind="mount")
-    scene.contact_by_faces("left", "right", lid, on=False)  # only their faces press; by edges steps take twice as long
     scene.sensor("floor", "floor")
     scene.sensor("mat", mat)
     return scene

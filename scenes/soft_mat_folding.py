@@ -98,7 +98,7 @@ def build(
         mass=0.5,
         joint_limits=(-0.001, OPENING + 0.5 * thickness),
     )
-    scene.contact_by_faces(table, hand, on=False)  # nodes against distances, as in the paper
+    scene.contact_by_faces(table, on=False)  # nodes against distances, as in the paper
     scene.set_friction(mat, table, friction)
     scene.set_friction(mat, mat, friction)
     scene.set_friction(mat, hand, grip_friction)

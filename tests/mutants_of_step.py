@@ -191,11 +191,6 @@ MUTANTS = (
         "test_small_steps.py::test_by_how_much_contacts_creep_on_other_rows test_invariance.py",
     ),
     Mutant(
-        "physics", "driven parts meet nodes where their edges are near", STEP + "contacts.py",
-        "out[:2] = near, self._near.pairs & ~near", "out[:2] = near & False, self._near.pairs",
-        "test_contact_by_faces.py",
-    ),
-    Mutant(
         "physics", "contacts that were left out are not taken back", STEP + "advance.py",
         "if report.spared:", "if report.spared and whole:",
         "test_contact_by_faces.py",
@@ -217,8 +212,7 @@ MUTANTS = (
     ),
     Mutant(
         "physics", "contacts of a thread that are not kept again count as lost", STEP + "point_contacts.py",
-        "now = self._find(points, placed, rows.found.margin, rows.found.without, whole=True)",
-        "now = self._find(points, placed, rows.found.margin, rows.found.without)",
+        "now = self._find(points, placed, rows.found.margin, whole=True)", "now = self._find(points, placed, rows.found.margin)",
         "test_middle.py",
     ),
     Mutant(

@@ -192,7 +192,7 @@ def test_contact_measures_the_loss_factor_but_for_strain_damping() -> None:
     dt, w = 0.01, 2.0 * np.pi * 4.0
     found = {}
     for damping in (0.0, 0.05):
-        scene = fs.Scene("pad", dt=dt, duration=0.95, gravity=NO_GRAVITY, strain_damping=damping)
+        scene = fs.Scene("pad", dt=dt, duration=0.72, gravity=NO_GRAVITY, strain_damping=damping)
         scene.add_floor()
         scene.add_soft("pad", fs.box_tets((0.03, 0.03, 0.02), 2), rubber(), position=(0, 0, 0.01))
         scene.add_rigid("plate", fs.Box((0.03, 0.03, 0.005)), mass=0.1, position=(0, 0, 0.025))

@@ -138,9 +138,8 @@ class ContactCalls(SceneContents):
         default free rigid bodies and obstacles made of `Box` and `Mesh` have it with soft bodies where they have edges that turn
         by more than 0.5 rad, and with rods where they are meshes, unless these are smooth, convex and sampled by cells below half
         the rod's radius. They have it with both where they are small: where a shape is thinner than an element of the soft body's
-        surface (its median edge; of a rod a link), or narrower than four in the middle one of its three extents. Driven bodies
-        and links with such edges have it with soft bodies while an edge is near: within reach of a step, or of a tenth of an
-        element. Pairs whose friction differs by direction never have it.
+        surface (its median edge; of a rod a link), or narrower than four in the middle one of its three extents. Pairs whose
+        friction differs by direction never have it.
 
         Parameters
         ----------
@@ -148,7 +147,7 @@ class ContactCalls(SceneContents):
             Rigid bodies, obstacles, links of grippers and robots, surfaces or groups, made of `Box` and `Mesh`. Contact of rigid
             parts with each other stays what it is.
         on : bool
-            Whether by faces, always; False: at the nodes alone, always.
+            Whether by faces; False: at the nodes alone, always.
 
         Raises
         ------

@@ -70,16 +70,14 @@ def is_coarse(part: Part, strand: Strand) -> bool:
     return False
 
 
-def pairs_by_faces(
-    system: System, parts: Sequence[Part], rules: ContactRules
-) -> tuple[dict[int, Deforming], np.ndarray, np.ndarray]:
+def pairs_by_faces(system: System, parts: Sequence[Part], rules: ContactRules) -> tuple[dict[int, Deforming], np.ndarray]:
     """Find what has contact by surfaces and strands, and by the faces of which rigid parts.
 
     By default these are free rigid bodies and obstacles made of boxes and meshes, with soft bodies where they have edges
     (:func:`has_edge`), with rods where they are coarse (:func:`is_coarse`), with both where they are small compared with the
     elements of the other (:func:`is_small`), but where friction differs by direction; ``Part.by_faces`` says otherwise for all
-    pairs of a part. Driven parts and links with edges have it with a soft body where these are near it, and else with its nodes:
-    these contacts follow a turn exactly, those by faces only the middle of a step. With rods they have it with the links.
+    pairs of a part. Driven parts and links have it with nodes: these contacts follow a turn exactly, those by faces only the
+    middle of a step.
 
     Returns
     -------
@@ -87,8 +85,6 @@ def pairs_by_faces(
         Surfaces and strands by the number of their part: of parts that deform, and of rigid ones that have contact by faces.
     pairs : ndarray, (np, np), bool
         Pairs of a part that deforms and a rigid one that have contact by faces, symmetric.
-    near : ndarray, (np, np), bool
-        Pairs of a soft body and a rigid part that have it where edges are near, symmetric.
 
     Raises
     ------
@@ -96,7 +92,7 @@ def pairs_by_faces(
         Friction of a pair that the scene wants by faces differs by direction.
     """
     n = len(parts)
-    pairs, near, may = np.zeros((n, n), dtype=np.bool_), np.zeros((n, n), dtype=np.bool_), rules.pairs | rules.pairs.T
+    pairs, may = np.zeros((n, n), dtype=np.bool_), rules.pairs | rules.pairs.T
     turned = np.zeros((n, n), dtype=np.bool_)
     owner = np.array([skin.part for skin in skins_of(parts)])
     for pair in rules.anisotropic:
@@ -123,11 +119,9 @@ def pairs_by_faces(
             seen = is_coarse(part, shape) if isinstance(shape, Strand) else edge
             if part.by_faces or (loose and not turned[other, k] and (seen or is_small(part, elements[other]))):
                 pairs[other, k] = pairs[k, other] = True
-            elif not loose and edge and not turned[other, k] and not isinstance(shape, Strand):
-                near[other, k] = near[k, other] = True
-        if pairs[k].any() or near[k].any():
+        if pairs[k].any():
             able[k] = faces(part)
-    return {k: able[k] for k in sorted(able)}, pairs, near
+    return {k: able[k] for k in sorted(able)}, pairs
 
 
 def at_nodes(rules: ContactRules, pairs: np.ndarray) -> ContactRules:

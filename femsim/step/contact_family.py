@@ -46,8 +46,6 @@ class Found:
         Where the parts are.
     margin : float or ndarray, m
         Within what it was found.
-    without : ndarray, (np, np), bool, or None
-        Pairs of parts that were left out.
     every : (ndarray, ndarray, ndarray) or None
         Of contacts that followed the bodies to the end of a step, points, shapes and gaps, m, of all that is found there.
     spared : bool
@@ -58,7 +56,6 @@ class Found:
     points: np.ndarray
     placed: Placed
     margin: float | np.ndarray = 0.0
-    without: np.ndarray | None = None
     every: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
     spared: bool = False
 
@@ -163,11 +160,8 @@ class Family(Protocol):
     hidden: bool
     whole_joints: WholeJoints
 
-    def detect(self, state: State, placed: Placed, margin: float | np.ndarray, without: np.ndarray | None) -> Found:
-        """Find the contacts of a state within a margin, m: one number, or what :meth:`speeds` has made of one.
-
-        Here and below it leaves out the pairs of parts ``without``, (np, np) bool, of which another family has the contacts.
-        """
+    def detect(self, state: State, placed: Placed, margin: float | np.ndarray) -> Found:
+        """Find the contacts of a state within a margin, m: one number, or what :meth:`speeds` has made of one."""
         ...
 
     def speeds(self, placed: Placed, rates: Rates) -> float | np.ndarray:
@@ -198,20 +192,18 @@ class Family(Protocol):
         """Contacts with what :meth:`accept` returned, contact by contact."""
         ...
 
-    def gaps(
-        self, state: State, placed: Placed, reach: float, without: np.ndarray | None, known: Found | None = None
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def gaps(self, state: State, placed: Placed, reach: float, known: Found | None = None) -> tuple[np.ndarray, np.ndarray]:
         """Parts (n, 2) and gaps (n,), m, of all contacts of a state closer than ``reach`` (m).
 
         ``known`` is something that the family found before; of the same ``placed`` it may have them already.
         """
         ...
 
-    def max_penetration(self, state: State, placed: Placed, without: np.ndarray | None) -> float:
+    def max_penetration(self, state: State, placed: Placed) -> float:
         """Largest penetration in a state, m."""
         ...
 
-    def overlaps(self, state: State, without: np.ndarray | None) -> list[tuple[int, int, float, float]]:
+    def overlaps(self, state: State) -> list[tuple[int, int, float, float]]:
         """Parts that overlap more than contact can undo: (part, part, depth, largest depth that is undone), m; slow."""
         ...
 

@@ -30,7 +30,6 @@ from femsim.step.contact_family import Family, FamilyRows, Found, Rates, Sides, 
 from femsim.step.deforming_contacts import deforming_contacts
 from femsim.step.force_memory import ForceMemory
 from femsim.step.joint_limits import LimitFamily
-from femsim.step.near_edges import NearEdges
 from femsim.step.placed import Placed, Places
 from femsim.step.point_contacts import PointFamily
 from femsim.step.rows_kernels import Given, Sums, normal_offsets, tell
@@ -252,8 +251,7 @@ class Contacts:
     pairs : ndarray, (np, np), bool
         Which parts may have contact with which, symmetric, themselves included.
     by_faces : ndarray, (np, np), bool
-        Pairs of a soft body or rod and a rigid part that have contact by the corners, edges and faces of this one, always or
-        where edges are near, symmetric.
+        Pairs of a soft body or rod and a rigid part that have contact by the corners, edges and faces of this one, symmetric.
     owner : ndarray, (np,)
         Body of each part; -1 for obstacles.
     """
@@ -261,9 +259,8 @@ class Contacts:
     def __init__(self, system: System, parts: list[Part], rules: ContactRules) -> None:
         self.system, self.parts, self.rules = system, parts, rules
         self.places = Places(system, parts)
-        able, always, near = pairs_by_faces(system, parts, rules)
-        self.by_faces, self._near = always | near, NearEdges(system, parts, near)
-        self._points = PointFamily(system, parts, self.places, at_nodes(rules, always))
+        able, self.by_faces = pairs_by_faces(system, parts, rules)
+        self._points = PointFamily(system, parts, self.places, at_nodes(rules, self.by_faces))
         self._deforming = deforming_contacts(system, parts, self.places, rules, able, self.by_faces)
         self.families: list[Family] = [self._points, *self._deforming]
         limits = LimitFamily(system, parts)
@@ -296,9 +293,7 @@ class Contacts:
 
     def detect(self, state: State, placed: Placed, margins: Sequence[float | np.ndarray]) -> tuple[Found, ...]:
         """Find the contacts of a state, in which parts are placed so, within the margin of each family, m."""
-        without = self._left_out(state, placed, float(np.max(margins[0])))
-        each = zip(self.families, margins, without, strict=True)
-        return tuple(family.detect(state, placed, margin, left_out) for family, margin, left_out in each)
+        return tuple(family.detect(state, placed, margin) for family, margin in zip(self.families, margins, strict=True))
 
     def spare(
         self, rows: ContactRows, found: Sequence[Found], rates: Rates, dt: float, depth: float, way: float
@@ -311,14 +306,6 @@ class Contacts:
             family.spare(own, rates, dt, depth, way) for family, own in zip(self._deforming, rows.families[1:], strict=False)
         ]
         return (found[0], *fewer, *found[2:]) if fewer and fewer[0] is not None else None
-
-    def _left_out(self, state: State, placed: Placed, reach: float) -> list[np.ndarray | None]:
-        """Pairs, (np, np) bool, of which each family has no contacts in a state, within a reach, m, since another has them."""
-        out: list[np.ndarray | None] = [None] * len(self.families)
-        if self._near:
-            near = self._near.find(state, placed, reach)
-            out[:2] = near, self._near.pairs & ~near
-        return out
 
     def rows(self, found: Sequence[Found], v_prescribed: np.ndarray, dt: float, *, stay: bool = False) -> ContactRows:
         """Rows of the contacts, without those that nothing can press, at prescribed velocities (n,).
@@ -532,8 +519,7 @@ class Contacts:
 
     def max_penetration(self, state: State, placed: Placed) -> float:
         """Largest penetration in a state, m."""
-        each = zip(self.families, self._left_out(state, placed, 0.0), strict=True)
-        return max(family.max_penetration(state, placed, without) for family, without in each)
+        return max(family.max_penetration(state, placed) for family in self.families)
 
     def overlapping(self, state: State, placed: Placed, rows: ContactRows | None = None) -> tuple[np.ndarray, np.ndarray]:
         """Parts (n, 2) and gaps (n,), m, all negative, of what overlaps in a state in which parts are placed so.
@@ -541,9 +527,7 @@ class Contacts:
         ``rows`` may be those of :meth:`moved` there, so that what was found for them is not looked for again.
         """
         found = [None] * len(self.families) if rows is None else [own.found for own in rows.families]
-        without = self._left_out(state, placed, 0.0)
-        given = zip(self.families, without, found, strict=True)
-        each = [family.gaps(state, placed, 0.0, left_out, known) for family, left_out, known in given]
+        each = [family.gaps(state, placed, 0.0, known) for family, known in zip(self.families, found, strict=True)]
         return joined([parts for parts, _ in each]), joined([gaps for _, gaps in each])
 
     def overlapping_unjoined(self, state: State, placed: Placed) -> tuple[np.ndarray, np.ndarray]:
@@ -561,14 +545,12 @@ class Contacts:
     def gaps(self, state: State, reach: float) -> tuple[np.ndarray, np.ndarray]:
         """Parts (n, 2) and gaps (n,), m, of all contacts of a state closer than ``reach`` (m)."""
         placed = self.places.read(state)
-        without = zip(self.families, self._left_out(state, placed, reach), strict=True)
-        parts, gaps = zip(*(family.gaps(state, placed, reach, left_out) for family, left_out in without), strict=True)
+        parts, gaps = zip(*(family.gaps(state, placed, reach) for family in self.families), strict=True)
         return joined(parts), joined(gaps)
 
     def overlaps(self, state: State) -> list[tuple[int, int, float, float]]:
         """Parts that overlap more than contact can undo: (part, part, depth, largest depth that is undone), m; slow."""
-        each = zip(self.families, self._left_out(state, self.places.read(state), 0.0), strict=True)
-        return [one for family, without in each for one in family.overlaps(state, without)]
+        return [one for family in self.families for one in family.overlaps(state)]
 
 
 def _keys(rows: ContactRows) -> np.ndarray:

@@ -124,12 +124,8 @@ class DeformingFamily:
             points[where] = one.positions(self._system.bodies[part.body].contact_points(q, part.nodes))
         return points
 
-    def _find(
-        self, points: np.ndarray, placed: Placed, margin: float | np.ndarray, without: np.ndarray | None
-    ) -> DeformableContacts:
+    def _find(self, points: np.ndarray, placed: Placed, margin: float | np.ndarray) -> DeformableContacts:
         """Contacts within a margin, m, without those that the rules exclude."""
-        if without is not None:
-            margin = np.where(without[np.ix_(self._number, self._number)], -np.inf, margin)
         found = self._detector.detect(points, margin)
         keep = ~self.whole_joints.at_surfaces(found.point)
         for side in (0, 1) if self._seams and len(found) else ():
@@ -142,10 +138,10 @@ class DeformingFamily:
                 keep &= ~(near[:, side] & (found.body[:, side] == rod) & (found.body[:, 1 - side] == other))
         return found if keep.all() else found.select(keep)
 
-    def detect(self, state: State, placed: Placed, margin: float | np.ndarray, without: np.ndarray | None) -> Found:
+    def detect(self, state: State, placed: Placed, margin: float | np.ndarray) -> Found:
         """Find the contacts of a state within a margin, one number or one for each two bodies, m."""
         points = self._place_points(state, placed)
-        return Found(self._find(points, placed, margin, without), points, placed, margin, without)
+        return Found(self._find(points, placed, margin), points, placed, margin)
 
     def spare(self, rows: FamilyRows, rates: Rates, dt: float, depth: float, way: float) -> Found | None:
         """Leave out of what was found the contacts that others seem to hold too; None where all are needed.
@@ -199,23 +195,18 @@ class DeformingFamily:
         lever = one.rest @ placed.rotation[k].T + (placed.translation[k] - placed.origin[k])
         return np.asarray(twist[:3] + np.cross(twist[3:], lever))
 
-    def max_penetration(self, state: State, placed: Placed, without: np.ndarray | None) -> float:
+    def max_penetration(self, state: State, placed: Placed) -> float:
         """Largest penetration in a state, m."""
-        found = self._find(self._place_points(state, placed), placed, 0.0, without)
-        return max(-float(found.gap.min(initial=0.0)), 0.0)
+        return max(-float(self._find(self._place_points(state, placed), placed, 0.0).gap.min(initial=0.0)), 0.0)
 
-    def gaps(
-        self, state: State, placed: Placed, reach: float, without: np.ndarray | None, known: Found | None = None
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def gaps(self, state: State, placed: Placed, reach: float, known: Found | None = None) -> tuple[np.ndarray, np.ndarray]:
         """Parts (n, 2) and gaps (n,), m, of all contacts of a state closer than ``reach`` (m)."""
-        found = self._find(self._place_points(state, placed), placed, reach, without)
+        found = self._find(self._place_points(state, placed), placed, reach)
         return np.asarray(self._number[found.body]), np.asarray(found.gap).copy()
 
-    def overlaps(self, state: State, without: np.ndarray | None) -> list[tuple[int, int, float, float]]:
+    def overlaps(self, state: State) -> list[tuple[int, int, float, float]]:
         """Parts that overlap, (part, part, depth, largest depth that is undone), m; slow. A rod may overlap what holds it."""
         joined = {frozenset((rod, other)) for _, _, rod, other in self._without}
-        if without is not None:
-            joined |= {frozenset(pair) for pair in np.argwhere(without[np.ix_(self._number, self._number)]).tolist()}
         found = self._detector.overlaps(self._place_points(state, self._places.read(state)))
         return [
             (int(self._number[a]), int(self._number[b]), depth, bound) for a, b, depth, bound in found if {a, b} not in joined
@@ -265,7 +256,7 @@ class DeformingFamily:
             return rows
         c: DeformableContacts = rows.found.contacts.select(rows.keep)
         points, frame, point, weight = self._place_points(there, placed), rows.frame.copy(), c.point.copy(), c.weight.copy()
-        now = self._find(points, placed, rows.found.margin, rows.found.without)
+        now = self._find(points, placed, rows.found.margin)
         place, known = matched(rows.key, now.key), np.empty(len(c), dtype=np.bool_)
         turn_frames(frame, place, now.frame, known)
         point[known], weight[known] = now.point[place[known]], now.weight[place[known]]
@@ -311,7 +302,7 @@ class DeformingFamily:
             own = turns[:, side] & ~turns[:, 1 - side]
             position[own, side] = position[own, 1 - side]
         on = replace(c, frame=frame, point=point, weight=weight, position=position)
-        moved = Found(on, points, placed, found.margin, found.without, spared=found.spared)
+        moved = Found(on, points, placed, found.margin, spared=found.spared)
         out = self._filled(moved, given)
         if len(out.keep) < len(c):
             return rows

@@ -71,7 +71,7 @@ class LimitFamily:
     def _gap(self, state: State) -> np.ndarray:
         return np.asarray(self.sign * (state.q[self.coordinate] - self.bound))
 
-    def detect(self, state: State, placed: Placed, margin: float | np.ndarray, without: np.ndarray | None) -> Found:
+    def detect(self, state: State, placed: Placed, margin: float | np.ndarray) -> Found:
         """Find the ends of ranges within a margin, rad or m."""
         gap = self._gap(state)
         near = np.flatnonzero(gap <= float(margin))
@@ -124,16 +124,14 @@ class LimitFamily:
             np.column_stack([part, part]), np.full((n, 2, 3), -1), np.zeros((n, 2, 3)),
         )  # fmt: skip
 
-    def gaps(
-        self, state: State, placed: Placed, reach: float, without: np.ndarray | None, known: Found | None = None
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def gaps(self, state: State, placed: Placed, reach: float, known: Found | None = None) -> tuple[np.ndarray, np.ndarray]:
         """None: they are no distances between parts."""
         return np.zeros((0, 2), dtype=np.int64), np.zeros(0)
 
-    def max_penetration(self, state: State, placed: Placed, without: np.ndarray | None) -> float:
+    def max_penetration(self, state: State, placed: Placed) -> float:
         """None."""
         return 0.0
 
-    def overlaps(self, state: State, without: np.ndarray | None) -> list[tuple[int, int, float, float]]:
+    def overlaps(self, state: State) -> list[tuple[int, int, float, float]]:
         """None."""
         return []

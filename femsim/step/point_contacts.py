@@ -209,9 +209,7 @@ class PointFamily:
             points[where] = self._system.bodies[part.body].contact_points(q, part.nodes)
         return points
 
-    def _find(
-        self, points: np.ndarray, placed: Placed, margin: float | np.ndarray, without: np.ndarray | None, *, whole: bool = False
-    ) -> PointContacts:
+    def _find(self, points: np.ndarray, placed: Placed, margin: float | np.ndarray, *, whole: bool = False) -> PointContacts:
         """Contacts within a margin, m, or the two of :meth:`speeds`, but those that the rules exclude; views of a detector.
 
         Where two parts have many, some are left out, unless they are asked for as a ``whole``. A link that contacts do not turn
@@ -220,9 +218,6 @@ class PointFamily:
         """
         one = max(margin.tolist()) if isinstance(margin, np.ndarray) else float(margin)
         found = self._detector.detect_placed(points, placed.rotation, placed.translation, one, whole=whole)
-        if without is not None and len(found):
-            left_out = without[self.point_part[found.point], self.shape_part[found.shape]]
-            found = found.select(~left_out) if any_of(left_out) else found
         if self._seams and len(found) and (covered := self._is_covered(found, placed)).any():
             found = found.select(~covered)
         self._axes.meet(found, self.point_part, placed)
@@ -262,10 +257,10 @@ class PointFamily:
         out[which] = self._seams.covered(on, self.point_part[found.point[which]], place, point, gap, placed)
         return out
 
-    def detect(self, state: State, placed: Placed, margin: float | np.ndarray, without: np.ndarray | None) -> Found:
+    def detect(self, state: State, placed: Placed, margin: float | np.ndarray) -> Found:
         """Find the contacts of a state within a margin, m."""
         points = self._place_points(state, placed)
-        return Found(self._find(points, placed, margin, without).copy(), points, placed, margin, without)
+        return Found(self._find(points, placed, margin).copy(), points, placed, margin)
 
     def speeds(self, placed: Placed, rates: Rates) -> float | np.ndarray:
         """Bound of the speed of every point of every part, m/s, in the last step and by what is prescribed in this one.
@@ -302,25 +297,23 @@ class PointFamily:
         parts = self._places.rigid(rows.found.placed)
         return self._bend(rows.keep, c.point, c.shape, c.position, self.point_part, self._row, self.shape_part, v, parts)
 
-    def max_penetration(self, state: State, placed: Placed, without: np.ndarray | None) -> float:
+    def max_penetration(self, state: State, placed: Placed) -> float:
         """Largest penetration in a state, m."""
-        gap = self._find(self._place_points(state, placed), placed, 0.0, without).gap
+        gap = self._find(self._place_points(state, placed), placed, 0.0).gap
         return float(-gap.min()) if len(gap) else 0.0
 
-    def gaps(
-        self, state: State, placed: Placed, reach: float, without: np.ndarray | None, known: Found | None = None
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def gaps(self, state: State, placed: Placed, reach: float, known: Found | None = None) -> tuple[np.ndarray, np.ndarray]:
         """Parts (n, 2) and gaps (n,), m, of all contacts of a state closer than ``reach`` (m)."""
         if known is not None and known.placed is placed and known.every is not None and self._detector.nested:
             point, shape, gap = known.every
         else:
-            found, reach = self._find(self._place_points(state, placed), placed, reach, without), math.inf
+            found, reach = self._find(self._place_points(state, placed), placed, reach), math.inf
             point, shape, gap = found.point, found.shape, found.gap
         parts, near = np.empty((len(gap), 2), dtype=np.int64), np.empty(len(gap))
         n = self._fill_near(point, shape, gap, self.point_part, self.shape_part, reach, parts, near)
         return parts[:n], near[:n]
 
-    def overlaps(self, state: State, without: np.ndarray | None) -> list[tuple[int, int, float, float]]:
+    def overlaps(self, state: State) -> list[tuple[int, int, float, float]]:
         """None: what is inside a shape is pushed out however deep it is."""
         return []
 
@@ -371,7 +364,7 @@ class PointFamily:
     def moved(self, rows: FamilyRows, there: State, placed: Placed, given: Given, *, middle: bool) -> FamilyRows:
         """Rows of the same contacts where the bodies are in another state; the force acts on both sides at one place."""
         points = self._place_points(there, placed)
-        now = self._find(points, placed, rows.found.margin, rows.found.without, whole=True)
+        now = self._find(points, placed, rows.found.margin, whole=True)
         every = None if middle else (now.point.copy(), now.shape.copy(), now.gap.copy())
         return self._moved(rows, points, placed, given, now, self._found_again(rows.key, now), every)
 
@@ -388,7 +381,7 @@ class PointFamily:
         if not any_of(on_curves) or len(before.contacts) > len(rows):
             return rows
         points = self._place_points(there, placed)
-        now = self._find(points, placed, before.margin, before.without, whole=True)
+        now = self._find(points, placed, before.margin, whole=True)
         place, frame, known = self._found_again(rows.key, now), rows.frame.copy(), np.empty(len(rows), dtype=np.bool_)
         turn_frames(frame, np.where(on_curves, place, -1), now.frame, known)
         c: PointContacts = replace(before.contacts, frame=frame)
@@ -469,7 +462,7 @@ class PointFamily:
             c = PointContacts(c.point[keep], c.shape[keep], c.gap[keep], frame, position, c.feature[keep])
         else:
             c = PointContacts(c.point, c.shape, c.gap, frame, position, c.feature)
-        moved = Found(c, points, placed, found.margin, found.without, every)
+        moved = Found(c, points, placed, found.margin, every)
         out = self._filled(moved, given)
         if len(out.keep) < len(c):  # one that nothing can press there, at the edge of that
             return rows
