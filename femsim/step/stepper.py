@@ -50,10 +50,10 @@ _MOST_SEARCHES = 3
 _MOST_WEAKENINGS = 3
 #: Part of the contact margin by which a solved step may sink bodies into each other before halves of it are tried.
 SUNK = 0.02
-#: ... without contacts that others seemed to hold, before it is taken again with all.
-_SPARED = 1e-3
-#: ... and the way by which what slides in a step may pass while some are left out.
-_STAYING = 0.1
+#: ... without contacts that others seemed to hold, before it is taken again with all; beside this part of the way of a step.
+_SPARED, _OF_WAY = 1e-6, 1e-2
+#: ... at most so much, which they may also be deep at its start; and how far they may slide where some are left out.
+_DEEP, _STAYING = 1e-3, 0.1
 #: Part of the energy of the bodies that a solved step may make from nothing before halves of it are tried.
 GAINED = 0.01
 #: Parts of the contact margin: the gap up to which a contact counts as closed, and the way up to which contacts do not follow.
@@ -188,7 +188,7 @@ class Stepper:
             )
             deepest = penetration if beyond is overlaps else max(0.0, -float(beyond[1].min(initial=0.0)))
             report.sank, report.theta = self._sank(deepest), settings.theta
-            report.spared = rows.spared and deepest > _SPARED * self.scene.margin
+            report.spared = rows.spared and self._sank(deepest, self._may_sink(solution.v))
             report.vitals = self.vital_signs.read(problem, solution.lam, forces, new, arrived, beyond)
             report.gained = self._gained(report)
             system.touch(settings, forces.node_force)
@@ -245,7 +245,7 @@ class Stepper:
         rows = contacts.rows(found, given.v, dt, stay=stay)
         if whole:
             return rows
-        fewer = contacts.spare(rows, found, Rates(v_hat, given.v), dt, _SPARED * margin, _STAYING * margin)
+        fewer = contacts.spare(rows, found, Rates(v_hat, given.v), dt, _DEEP * margin, _STAYING * margin)
         return rows if fewer is None else contacts.rows(fewer, given.v, dt, stay=stay)
 
     def _unsolved(self, solved: Solved) -> bool:
@@ -374,9 +374,14 @@ class Stepper:
             known = self._paced[alone] = (placed, rates.v_hat, given, self.contacts.speeds(placed, rates))
         return known[3]
 
-    def _sank(self, penetration: float) -> bool:
-        """Whether a solved step ends deeper than it began, by more than :data:`SUNK` of the margin: gaps are linear in a step."""
-        bound = SUNK * self.scene.margin
+    def _may_sink(self, v_hat: np.ndarray) -> float:
+        """Part of the margin by which bodies may sink where contacts were left out: little beside their way, none at rest."""
+        way = self.settings.dt * float(np.abs(v_hat).max(initial=0.0))
+        return min(_SPARED + _OF_WAY * way / self.scene.margin, _DEEP)
+
+    def _sank(self, penetration: float, part: float = SUNK) -> bool:
+        """Whether a solved step ends deeper than it began, by more than a part of the margin: gaps are linear in a step."""
+        bound = part * self.scene.margin
         if self.newton.tolerance is None or not penetration > bound:
             return False
         return penetration > bound + soft_pairs.hard_penetration(self.contacts, self.state, self.placed)
