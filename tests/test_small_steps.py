@@ -80,12 +80,22 @@ def test_contacts_follow_their_shapes_and_take_the_normals_that_are_found() -> N
     now.frame[0, 0] = -(little[2] @ frames[3, 0])
     place = np.array([-1, 1, 0])  # not found, found, found from the other side
     frame, where = np.empty((3, 3, 3)), np.empty((3, 3))
+    shift, shifted, centre = rng.standard_normal((3, 3)), rng.standard_normal((3, 3)), rng.standard_normal((2, 3))
+    axes, is_turned = Rotation.random(2, random_state=5).as_matrix(), np.array([False, True])
     follow(
-        keep, point, shape, frames, position, points, before, moved, there, shape_part, now.frame, now.position, place, frame,
-        where,
+        keep, point, shape, frames, position, points, before, shift, moved, there, shifted, shape_part, is_turned, axes, centre,
+        now.frame, now.position, place, frame, where,
     )  # fmt: skip
     for k, m in enumerate(keep):
-        carried = frames[m] @ little[shape_part[shape[m]]].T
+        part = shape_part[shape[m]]
+        carried = frames[m] @ little[part].T
+        if k == 0:  # on a shape that is turned, it goes round with its point
+            first, then = (
+                axes[1].T @ (pose[part].T @ (place[point[m]] - origin[part]) - centre[1])
+                for place, pose, origin in ((points, before, shift), (moved, there, shifted))
+            )
+            angle = np.arctan2(then[1], then[0]) - np.arctan2(first[1], first[0])
+            carried = carried @ Rotation.from_rotvec(angle * (there[part] @ axes[1, :, 2])).as_matrix().T
         if k != 1:
             np.testing.assert_allclose(frame[k], carried, atol=1e-14)
             np.testing.assert_allclose(where[k], position[m] + moved[point[m]] - points[point[m]], atol=1e-14)

@@ -298,14 +298,14 @@ class Contacts:
     def spare(
         self, rows: ContactRows, found: Sequence[Found], rates: Rates, dt: float, depth: float, way: float
     ) -> tuple[Found, ...] | None:
-        """Return what was found, and has these rows, without contacts that others seem to hold too; None where all are needed.
+        """Return what was found, which has these rows, without contacts that others seem to hold too; None where all are needed.
 
         See :meth:`femsim.step.deforming_contacts.DeformingFamily.spare`.
         """
-        fewer = [
-            family.spare(own, rates, dt, depth, way) for family, own in zip(self._deforming, rows.families[1:], strict=False)
-        ]
-        return (found[0], *fewer, *found[2:]) if fewer and fewer[0] is not None else None
+        if not self._deforming:
+            return None
+        fewer = self._deforming[0].spare(rows.families[1], rates, dt, depth, way)
+        return None if fewer is None else (found[0], fewer, *found[2:])
 
     def rows(self, found: Sequence[Found], v_prescribed: np.ndarray, dt: float, *, stay: bool = False) -> ContactRows:
         """Rows of the contacts, without those that nothing can press, at prescribed velocities (n,).
