@@ -10,6 +10,11 @@ MUTANTS = (
         "test_cone.py",
     ),
     Mutant(
+        "physics", "what crosses a flat edge ahead of a vertex is left to it", "contact/deformable_kernels.py",
+        "            if dot(inwards, end) > 0.0:\n                return True", "            return True",
+        "test_deformable.py",
+    ),
+    Mutant(
         "physics", "factors that could not be made count as made", "contact/delassus.py",
         "        self.factorized = False  # where that fails, what was there before is gone\n", "",
         "test_delassus.py::test_after_a_factorization_that_failed_there_is_none",

@@ -17,6 +17,11 @@ MUTANTS = (
     ),
     # ------------------------------------------------------------------ sensors
     Mutant(
+        "sensors", "axes of a reading are those at the end of a step", RUN + "sensors.py",
+        "back = self._stepper, (1.0 - report.theta) * ", "back = self._stepper, 0.0 * ",
+        "test_sensors_options.py",
+    ),
+    Mutant(
         "sensors", "the wrench of a joint forgets what contacts do behind its link", RUN + "sensors.py",
         "np.isin(c.part, self._parts)", "(c.part == self.part)",
         "test_middle.py::test_a_motor_exerts_what_its_joint_bears_where_a_link_behind_is_hit",

@@ -191,11 +191,6 @@ MUTANTS = (
         "test_small_steps.py::test_by_how_much_contacts_creep_on_other_rows test_invariance.py",
     ),
     Mutant(
-        "sensors", "axes of a reading are those at the end of a step", "femsim/run/sensors.py",
-        "back = self._stepper, (1.0 - report.theta) * ", "back = self._stepper, 0.0 * ",
-        "test_sensors_options.py",
-    ),
-    Mutant(
         "physics", "strands by their centres slip where they turn as one", STEP + "deforming_rows_kernels.py",
         "times(0.5 * apart * dot(own, other) / length, other)", "times(0.0 * apart * dot(own, other) / length, other)",
         "test_touching.py",
@@ -204,11 +199,6 @@ MUTANTS = (
         "physics", "frames on a thread stay with its part", STEP + "point_rows_kernels.py",
         "elif is_turned[shape[m]]:", "elif is_turned[shape[m]] and m < 0:",
         "test_small_steps.py",
-    ),
-    Mutant(
-        "physics", "what crosses a flat edge ahead of a vertex is left to it", "contact/deformable_kernels.py",
-        "            if dot(inwards, end) > 0.0:\n                return True", "            return True",
-        "test_deformable.py",
     ),
     Mutant(
         "physics", "contacts that were left out are not taken back", STEP + "advance.py",
