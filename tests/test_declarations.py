@@ -179,7 +179,7 @@ def test_halved_steps_join_as_declared(monkeypatch: pytest.MonkeyPatch) -> None:
     parts: list[list[StepReport]] = [[]]
     take = Stepper.step
 
-    def watched(stepper: Stepper, *, whole: bool = False) -> StepReport:
+    def watched(stepper: Stepper, *, whole: bool = True) -> StepReport:
         report = take(stepper, whole=whole)
         parts[-1].append(report)
         return report

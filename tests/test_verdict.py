@@ -30,7 +30,7 @@ def test_a_step_that_is_proved_infeasible_is_not_halved(monkeypatch: pytest.Monk
     tried: list[int] = []
     step = Stepper.step
 
-    def counted(self: Stepper, *, whole: bool = False) -> object:
+    def counted(self: Stepper, *, whole: bool = True) -> object:
         tried.append(self.state.step)
         return step(self, whole=whole)
 

@@ -291,6 +291,12 @@ class Contacts:
         past = max((family.slide(own, rates) for family, own in sliding), default=0.0)
         return self._points.slide(rows.families[0], rates), past
 
+    def speed(self, rows: ContactRows, rates: Rates) -> float:
+        """Largest speed, m/s, of the points of surfaces and strands that have these contacts."""
+        return max(
+            (family.speed(own, rates) for family, own in zip(self._deforming, rows.families[1:], strict=False)), default=0.0
+        )
+
     def detect(self, state: State, placed: Placed, margins: Sequence[float | np.ndarray]) -> tuple[Found, ...]:
         """Find the contacts of a state, in which parts are placed so, within the margin of each family, m."""
         return tuple(family.detect(state, placed, margin) for family, margin in zip(self.families, margins, strict=True))

@@ -169,11 +169,19 @@ class DeformingFamily:
         """Largest speed, m/s, at which the features of a contact pass each other across its normal."""
         if not len(rows):
             return 0.0
-        c: DeformableContacts = rows.found.contacts
-        sides = _weighted(c.weight[rows.keep], c.point[rows.keep], self._velocities(rows.found.placed, rates))
+        sides = self._sides_move(rows, rates)
         past, normal = sides[:, 0] - sides[:, 1], rows.frame[:, 0]
         past -= (past * normal).sum(axis=1, keepdims=True) * normal
         return float(np.sqrt((past**2).sum(axis=1).max()))
+
+    def speed(self, rows: FamilyRows, rates: Rates) -> float:
+        """Largest speed, m/s, of a side of a contact."""
+        return float(np.linalg.norm(self._sides_move(rows, rates), axis=2).max()) if len(rows) else 0.0
+
+    def _sides_move(self, rows: FamilyRows, rates: Rates) -> np.ndarray:
+        """Velocities of both sides of contacts, (kept, 2, 3), m/s."""
+        c: DeformableContacts = rows.found.contacts
+        return _weighted(c.weight[rows.keep], c.point[rows.keep], self._velocities(rows.found.placed, rates))
 
     def speeds(self, placed: Placed, rates: Rates) -> np.ndarray:
         """Bounds of the speed (m/s) at which points of each two bodies may near each other, (bodies, bodies)."""

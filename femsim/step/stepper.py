@@ -153,16 +153,18 @@ class Stepper:
     def __repr__(self) -> str:
         return f"<Stepper of {self.scene.name!r} at {self.state.t:g} s, {len(self.state.v)} velocities>"
 
-    def step(self, *, whole: bool = False) -> StepReport:
+    def step(self, *, whole: bool = True) -> StepReport:
         """Advance by one time step, whatever comes of it; :func:`femsim.step.advance.take_step` halves steps that fail.
 
-        Unless it is asked for with a ``whole`` set of contacts, those that others seem to hold too are left out.
+        Without a ``whole`` set of contacts, those that others seem to hold too are left out: who asks for that asks again where
+        the report says ``spared``.
         """
         state, system, contacts, settings = self.state, self.system, self.contacts, self.settings
         with self.timed("assemble"):
             given = prescribed(self.scene, system, state, settings, self.newton.still)
             system.assemble(state, settings, *given)
-        rows, solved = self._solve(given, whole=whole or contacts.rules.softness is not None)
+        whole |= contacts.rules.softness is not None or self.newton.tolerance is None
+        rows, solved = self._solve(given, whole=whole)
         ended = self._end(rows, solved, given)
         solved, new, u, end, arrived = ended.solved, ended.state, ended.u, ended.velocity, ended.placed
         rows = solved.rows
@@ -188,7 +190,7 @@ class Stepper:
             )
             deepest = penetration if beyond is overlaps else max(0.0, -float(beyond[1].min(initial=0.0)))
             report.sank, report.theta = self._sank(deepest), settings.theta
-            report.spared = rows.spared and self._sank(deepest, self._may_sink(solution.v))
+            report.spared = rows.spared and self._sank(deepest, self._may_sink(rows, solution.v, given.v))
             report.vitals = self.vital_signs.read(problem, solution.lam, forces, new, arrived, beyond)
             report.gained = self._gained(report)
             system.touch(settings, forces.node_force)
@@ -374,9 +376,9 @@ class Stepper:
             known = self._paced[alone] = (placed, rates.v_hat, given, self.contacts.speeds(placed, rates))
         return known[3]
 
-    def _may_sink(self, v_hat: np.ndarray) -> float:
+    def _may_sink(self, rows: ContactRows, v_hat: np.ndarray, v_prescribed: np.ndarray) -> float:
         """Part of the margin by which bodies may sink where contacts were left out: little beside their way, none at rest."""
-        way = self.settings.dt * float(np.abs(v_hat).max(initial=0.0))
+        way = self.settings.dt * self.contacts.speed(rows, Rates(v_hat, v_prescribed))
         return min(_SPARED + _OF_WAY * way / self.scene.margin, _DEEP)
 
     def _sank(self, penetration: float, part: float = SUNK) -> bool:
