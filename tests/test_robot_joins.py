@@ -62,6 +62,53 @@ def test_a_box_on_the_flange_weighs_on_every_motor_and_joint() -> None:
     np.testing.assert_allclose(run.sensors["mount"].force[-1], [0, 0, 2.6 * G], atol=1e-9)
 
 
+@pytest.mark.parametrize("faces", [False, True])
+def test_a_cube_glued_beside_an_exact_jaw_feels_no_force_of_it(faces: bool) -> None:
+    """Glue and jaw both follow the link: contact at glued nodes read 45 kN, or steps did not converge."""
+    robot = arm()
+    jaw = fs.RobotLink.solid("jaw", fs.Piece(fs.Box((0.005, 0.01, 0.005)), (0, 0, 0)), 0.05)
+    slide = fs.RobotJoint("slide", "fore", "jaw", "prismatic", axis=(0, 0, 1), position=(0.195, 0, -0.015), limits=(-0.01, 0.01))
+    scene = fs.Scene("jaw", dt=0.01, duration=0.1)
+    scene.add_robot(fs.Robot("arm", [*robot.links, jaw], [*robot.joints, slide]))
+    rubber = fs.Elastic(5e5, 0.4, 1000.0, rayleigh_beta=0.005, name="rubber")
+    cube = scene.add_soft("cube", fs.box_tets((0.02, 0.02, 0.02), 4), rubber, position=(0.41, 0, 0.09))
+    scene.join(cube, "arm.fore", at=(0.4, 0, 0.09), where=lambda x: x[:, 0] < 0.4 + 1e-6)
+    scene.contact_by_faces("arm.jaw", on=faces)
+    hold = -G * (0.5 * 0.1 + 0.05 * 0.195 + 0.008 * 0.21)
+    scene.drive_joint("arm", "shoulder", still)
+    scene.drive_joint("arm", "elbow", still, effort=lambda t: hold, stiffness=500.0)
+    scene.drive_joint("arm", "slide", still)
+    scene.sensor("jaw", "arm.jaw")
+    scene.sensor("slide", "arm.slide", kind="prismatic")
+    run = fs.simulate(scene)
+    assert run.steps["converged"].all() and run.verdict == "good", run.summary()
+    assert np.abs(run.sensors["jaw"].force).max() < 1e-3
+    assert run.gauges["slide"].values["force_N"] == pytest.approx(0.05 * G, rel=0.05)
+
+
+def test_glue_on_a_driven_plate_holds_nodes_as_if_they_were_fixed() -> None:
+    """What is driven too cannot push them away; steps with both did not converge, and energy came from nowhere."""
+    runs = []
+    for glued in (True, False):
+        scene = fs.Scene("pushed", dt=0.01, duration=0.05)
+        rubber = fs.Elastic(2e5, 0.4, 1000.0, name="rubber")
+        bottom = lambda x: x[:, 2] < 1e-6  # noqa: E731
+        cube = scene.add_soft(
+            "cube", fs.box_tets((0.04, 0.04, 0.04), 2), rubber, position=(0, 0, 0.02), fixed=None if glued else bottom
+        )
+        plate = scene.add_rigid("plate", fs.Box((0.019, 0.02, 0.005)), mass=0.1, position=(0, 0, -0.005))
+        scene.drive(plate, fs.Motion([0.0], [(0, 0, 0)]))
+        if glued:
+            scene.join(cube, plate, at=(0, 0, 0), where=bottom)
+        pusher = scene.add_rigid("pusher", fs.Box((0.01, 0.01, 0.005)), mass=0.1, position=(0.03, 0, 0.003))
+        scene.drive(pusher, fs.Motion([0, 0.05], [(0, 0, 0), (-0.001, 0, 0)]))
+        runs.append(fs.simulate(scene))
+    assert runs[0].steps["converged"].all()
+    for column in ("max_penetration_m", "elastic_energy_J", "kinetic_energy_J"):
+        np.testing.assert_allclose(runs[0].steps[column], runs[1].steps[column], rtol=1e-3)
+    assert runs[0].steps["max_penetration_m"][-1] == pytest.approx(0.001, rel=1e-6)  # measured all the same
+
+
 def momenta(stepper: Stepper) -> tuple[np.ndarray, np.ndarray]:
     """Linear and angular momentum of all bodies."""
     system, state = stepper.system, stepper.state

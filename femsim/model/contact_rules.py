@@ -138,6 +138,8 @@ class ContactRules:
         What has no contact as long as a joint is whole.
     welds : sequence of Welded
         What welds hold, also through other parts: there contact would ask again for what they give.
+    led : sequence of Welded
+        Parts that exact motions alone move against each other: what is welded to both sides no contact can push apart.
     slow : float, m/s
         A contact that presses is said to stick where its tangential speed is at most this; it decides nothing else.
     """
@@ -155,4 +157,5 @@ class ContactRules:
     loose: np.ndarray | None = None
     until_broken: Sequence[UntilBroken] = ()
     welds: Sequence[Welded] = ()
+    led: Sequence[Welded] = ()
     slow: float = 1e-6

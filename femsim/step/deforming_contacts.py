@@ -84,7 +84,7 @@ class DeformingFamily:
         for owner, one, where in zip(self._owners, self._able, self._where, strict=True):
             if not _rigid(self._system, owner):
                 node[where] = np.asarray(owner.nodes)[one.number]
-        return WholeJoints(rules.until_broken, part, node, rules.welds, len(rules.pairs))
+        return WholeJoints(rules.until_broken, part, node, rules.welds, len(rules.pairs), rules.led)
 
     def _skins_of_points(self, parts: Sequence[Part]) -> np.ndarray | None:
         """Skin of each point, (p,) int; None where no part has regions, whose contacts then have the skins of parts."""
@@ -141,7 +141,9 @@ class DeformingFamily:
     def detect(self, state: State, placed: Placed, margin: float | np.ndarray) -> Found:
         """Find the contacts of a state within a margin, one number or one for each two bodies, m."""
         points = self._place_points(state, placed)
-        return Found(self._find(points, placed, margin), points, placed, margin)
+        found = self._find(points, placed, margin)
+        led = self.whole_joints.led_at_surfaces(found.point)
+        return Found(found.select(~led) if led.any() else found, points, placed, margin)
 
     def spare(self, rows: FamilyRows, rates: Rates, dt: float, depth: float, way: float) -> Found | None:
         """Leave out of what was found the contacts that others seem to hold too; None where all are needed.

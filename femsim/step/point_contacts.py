@@ -162,7 +162,7 @@ class PointFamily:
         for part, where in self._deforming:
             node[where] = part.nodes
         #: what waits for a joint to break
-        self.whole_joints = WholeJoints(rules.until_broken, self.point_part, node, rules.welds, len(rules.pairs))
+        self.whole_joints = WholeJoints(rules.until_broken, self.point_part, node, rules.welds, len(rules.pairs), rules.led)
 
     def _find_skins(self) -> None:
         """Note the skin of each point, and the restitution of pairs of skins; shapes have the skins of their parts."""
@@ -260,7 +260,9 @@ class PointFamily:
     def detect(self, state: State, placed: Placed, margin: float | np.ndarray) -> Found:
         """Find the contacts of a state within a margin, m."""
         points = self._place_points(state, placed)
-        return Found(self._find(points, placed, margin).copy(), points, placed, margin)
+        found = self._find(points, placed, margin)
+        led = self.whole_joints.led_at_shapes(found.point, self.shape_part[found.shape])
+        return Found(found.select(~led) if any_of(led) else found.copy(), points, placed, margin)
 
     def speeds(self, placed: Placed, rates: Rates) -> float | np.ndarray:
         """Bound of the speed of every point of every part, m/s, in the last step and by what is prescribed in this one.

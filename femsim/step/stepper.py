@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
@@ -525,6 +526,23 @@ def _welds(scene: Scene) -> list[Welded]:
     return [*scene.welds, *still] if scene.welds else []
 
 
+def _led(scene: Scene, still: np.ndarray) -> list[Welded]:
+    """Say what exact motions alone move against each other, where welds hold anything.
+
+    Parts that nothing can push, ``still`` (np,) bool, move so against the world, links of a robot against each other.
+    """
+    if not scene.welds:
+        return []
+    pairs = [(int(k), -1) for k in np.flatnonzero(still)]
+    for (i, a), (j, b) in combinations(enumerate(scene.parts), 2):
+        if a.body == b.body and a.body >= 0:
+            body = scene.bodies[a.body]
+            between = np.setxor1d(body.link_rows(a.link), body.link_rows(b.link))
+            if np.isin(between, body.driven_rows()).all():
+                pairs.append((i, j))
+    return [Welded(pair, (None, None), None) for pair in pairs]
+
+
 def contact_rules(scene: Scene) -> ContactRules:
     """Rules of the contacts of a scene: none within a body but a robot, between parts both fixed or driven, and where ignored."""
     friction = scene.pair_friction()
@@ -539,5 +557,5 @@ def contact_rules(scene: Scene) -> ContactRules:
         friction.values, pair_restitution(scene.parts, scene.restitution_rules), pairs, scene.correction, scene.max_correction,
         anisotropic_pairs(scene.friction_rules, friction), scene.no_contact, ignored, scene.most_per_pair,
         pair_softness(scene.parts, scene.softness_rules, scene.restitution_rules), loose_parts(scene),
-        scene.until_broken, _welds(scene), SLOW * scene.margin,
+        scene.until_broken, _welds(scene), _led(scene, still), SLOW * scene.margin,
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Contacts that wait until a joint breaks: what whole joints hold together is left out of what was found."""
+"""Contacts that wait until a joint breaks: what whole joints hold together, or to what motions lead, is left out."""
 
 from __future__ import annotations
 
@@ -61,6 +61,17 @@ class Grouped:
             self._known, self._groups = broken, self._found([w for w, off in zip(self._welds, broken, strict=True) if not off])
         return self._groups
 
+    def at_shapes(self, point: np.ndarray, shape_part: np.ndarray) -> np.ndarray:
+        """Which contacts between points (m,) and shapes of parts (m,) are within a group, (m,) bool."""
+        of_part, of_point = self.now()
+        return np.asarray(of_point[point] == of_part[shape_part])
+
+    def at_surfaces(self, point: np.ndarray) -> np.ndarray:
+        """Which contacts between points (m, 2, k) of two surfaces or strands are within a group, (m,) bool; -1 is no point."""
+        group = self.now()[1][point]  # of each point; any where there is none
+        one = group[:, :1, :1]
+        return np.asarray((one[:, 0, 0] >= 0) & ((group == one) | (point < 0)).all(axis=(1, 2)))
+
     def _found(self, welds: Sequence[Welded]) -> tuple[np.ndarray, np.ndarray]:
         """Find the groups by these welds."""
         of_part = np.arange(self._n_parts + 1)  # the last is the world, which is part -1
@@ -88,6 +99,8 @@ class WholeJoints:
         Part of each point, and the node or link of its body that it belongs to; -1 on rigid parts.
     welds : sequence of Welded
         What welds hold, of ``n_parts`` parts. Default: nothing.
+    led : sequence of Welded
+        Parts that exact motions alone move against each other. Default: none.
     """
 
     def __init__(
@@ -97,9 +110,12 @@ class WholeJoints:
         node: np.ndarray,
         welds: Sequence[Welded] = (),
         n_parts: int = 0,
+        led: Sequence[Welded] = (),
     ) -> None:
         self._held = []
         self._grouped = Grouped(welds, n_parts, part, node)
+        #: groups of what welds and exact motions hold
+        self._led = Grouped([*welds, *led] if welds else [], n_parts, part, node)
         for rule in rules:
             points = [
                 (part == k) & (True if nodes is None else np.isin(node, nodes))
@@ -137,21 +153,29 @@ class WholeJoints:
         """Which contacts between points (m,) and shapes of parts (m,) wait, (m,) bool."""
         out = np.zeros(len(point), dtype=np.bool_)
         if self._grouped and not self._ignored:
-            of_part, of_point = self._grouped.now()
-            out |= of_point[point] == of_part[shape_part]
+            out |= self._grouped.at_shapes(point, shape_part)
         for held in self._now():
             for own, other in ((0, 1), (1, 0)):
                 if held.whole[other]:
                     out |= held.points[own][point] & (shape_part == held.parts[other])
         return out
 
+    def led_at_shapes(self, point: np.ndarray, shape_part: np.ndarray) -> np.ndarray:
+        """Which of these contacts no force can push apart, (m,) bool: what is welded to both sides exact motions lead.
+
+        They count where depths are measured, but have no rows: their force would have no bound, and where they lie flush, none.
+        """
+        return self._led.at_shapes(point, shape_part) if self._led else np.zeros(len(point), dtype=np.bool_)
+
+    def led_at_surfaces(self, point: np.ndarray) -> np.ndarray:
+        """Those as :meth:`led_at_shapes` between points (m, 2, k) of two surfaces or strands, (m,) bool; -1 is no point."""
+        return self._led.at_surfaces(point) if self._led else np.zeros(len(point), dtype=np.bool_)
+
     def at_surfaces(self, point: np.ndarray) -> np.ndarray:
         """Which contacts between points (m, 2, k) of two surfaces or strands wait, (m,) bool; -1 is no point."""
         out = np.zeros(len(point), dtype=np.bool_)
         if self._grouped and not self._ignored:
-            group = self._grouped.now()[1][point]  # of each point; any where there is none
-            one = group[:, :1, :1]
-            out |= (one[:, 0, 0] >= 0) & ((group == one) | (point < 0)).all(axis=(1, 2))
+            out |= self._grouped.at_surfaces(point)
         for held in self._now():
             first, second = ((own[point] | (point < 0)).all(axis=2) for own in held.points)
             out |= (first[:, 0] & second[:, 1]) | (first[:, 1] & second[:, 0])
