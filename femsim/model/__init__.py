@@ -7,8 +7,9 @@
 `parts`, `faces`, `fields`
     What of a body comes into contact and is sensed; corners, edges and faces of rigid parts; the fields of the frames, each
     declared once.
-`couplings`, `actuators`
-    Forces between bodies that are implicit in the system: rod ends that bodies hold, chambers under pressure, tendons.
+`couplings`, `actuators`, `swings`
+    Forces between bodies that are implicit in the system: rod ends that bodies hold, chambers under pressure, tendons; what
+    keeps stiff fluids and cables from turning round in each step.
 `joined`, `joints`, `joint_friction`, `kept_shape`
     Welds, hinges, sliders, balls and glue between bodies: rows of the contact problem that hold two frames together; dry friction
     of the joints of robots, a row as well; nodes of a soft body that move together (``patch_kernels``, with their frame).

@@ -13,6 +13,7 @@ from femsim.base.rotations import cross_matrix
 from femsim.model.bodies.body import StepSettings
 from femsim.model.couplings import CouplingDefaults
 from femsim.model.frames import Tetrahedra
+from femsim.model.swings import Swing, elastic_tension, end_of_step, ends, moved
 from meshes import boundary_triangles
 
 #: Nodes of a chamber whose mean is the origin of its volume.
@@ -31,8 +32,8 @@ class Chamber(CouplingDefaults):
 
     A given volume is that of a fluid that is pumped in, p = bulk (V_fluid - V) / V_rest, with its compressibility implicit in A.
     That joins all nodes of the chamber by a dense block, so it is for chambers of some hundred nodes at most. In an
-    energy-momentum step V is the mean of both ends, so the fluid gives back what it took to third order in the step: its power is
-    that of dV/dx in the middle.
+    energy-momentum step p is the mean of both ends, so the fluid gives back what it took to third order in the step: its power is
+    that of dV/dx in the middle. Where p would alternate it is nearer to that of the end, see :class:`femsim.model.swings.Swing`.
 
     Parameters
     ----------
@@ -85,6 +86,11 @@ class Chamber(CouplingDefaults):
         self._place(x)
         self.pressure = 0.0
         self._stiffness = bulk / self.volume if self.pumped else 0.0
+        self._swing = Swing()
+
+    def reset(self) -> None:
+        """Forget the last steps."""
+        self._swing.reset()
 
     def _make_pattern(self) -> None:
         """Entries of the block: pairs of nodes of a triangle, of each node and each anchor, and of anchors."""
@@ -141,32 +147,56 @@ class Chamber(CouplingDefaults):
         return np.stack([np.bincount(self._slot, parts[:, n], count) for n in range(9)], axis=1).ravel()
 
     def prepare(self, q: Sequence[np.ndarray], t: float, v_hat: np.ndarray | None = None) -> None:
-        """Read the positions; the fluid is pressed as by the mean of both ends of an energy-momentum step, so it keeps energy."""
+        """Read the positions; ``t`` is the time of the forces."""
         x = q[0].reshape(-1, 3)[self.nodes]
         self._place(x)
-        self._known_flow, mean = 0.0, self.volume
+        self._known_flow, self._last, self._time = 0.0, self.volume, t
         if v_hat is None:
-            self._first, self._start = self.volume, x
-        else:
-            self._known_flow = float(self.gradient @ v_hat)
-            if self._settings.conserving and self._target is not None:
-                mean = 0.5 * (self._first + self._volume_at(_end_of_step(x, v_hat, self._settings))[0])
-        if self._target is not None:
-            self._now = self._stiffness * (_finite(self.name, "volume", self._target(t), t, "m^3") - mean)
-        else:
+            self._first, self._start, self._begins = self.volume, x, True
+            return
+        self._known_flow = float(self.gradient @ v_hat)
+        if self._settings.conserving and self._target is not None:
+            self._last = self._volume_at(end_of_step(x, v_hat, self._settings))[0]
+        self._press()
+
+    def _press(self) -> None:
+        """Find the pressure of the step where it was placed last."""
+        t = self._time
+        if self._target is None:
             assert self._pressure is not None
             self._now = _finite(self.name, "pressure", self._pressure(t), t, "Pa")
+            return
+        begin, end = ends(t, self._settings)
+        lacks = self._fluid(end) - self._last
+        if self._settings.conserving:
+            first = self._fluid(begin) - self._first
+            lacks = 0.5 * (first + lacks) + self._swing.damping * (lacks - first)
+        self._now = self._stiffness * lacks
+
+    def _fluid(self, t: float) -> float:
+        """Volume of the fluid at a time, m^3."""
+        assert self._target is not None
+        return _finite(self.name, "volume", self._target(t), t, "m^3")
 
     def assemble(self, settings: StepSettings, block: np.ndarray, b: np.ndarray) -> None:
         """Fill the follower stiffness, that of the fluid, and the force."""
         self._settings, implicit = settings, settings.theta * settings.dt
+        if self._begins:
+            if self.pumped:
+                self._swing.begin(self._fluid(ends(self._time, settings)[0]) - self._first, settings)
+            self._press()
+            self._begins = False
         values = implicit * self.stiffness(self._now)
         if self.entries is None:
-            np.multiply.outer(self.gradient, implicit * self._stiffness * self.gradient, out=block)
+            np.multiply.outer(self.gradient, self._stiffness_factor() * self.gradient, out=block)
             block.ravel()[self._flat] += values
         else:
             block[:] = values
         np.multiply(self._now, self.gradient, out=b)
+
+    def _stiffness_factor(self) -> float:
+        """Pressure that a flow takes within the step, Pa s/m^3."""
+        return self._settings.theta * self._settings.dt * (1.0 + 2.0 * self._swing.damping) * self._stiffness
 
     def exerted(self) -> np.ndarray:
         """Force of the pressure, (m,), N."""
@@ -175,17 +205,25 @@ class Chamber(CouplingDefaults):
     def accept(self, v_hat: np.ndarray) -> None:
         """Take the pressure of the step and its power."""
         flow = float(self.gradient @ v_hat)
-        implicit = self._settings.theta * self._settings.dt
-        self.pressure = self._now - implicit * self._stiffness * (flow - self._known_flow)
+        self.pressure = self._now - self._stiffness_factor() * (flow - self._known_flow)
         if (
             not self._settings.conserving
         ):  # where the chamber turns, dV/dx of one place takes the chord of its way for a change of V
-            flow = (self._volume_at(_moved(self._start, v_hat, self._settings.dt))[0] - self._first) / self._settings.dt
+            flow = (self._volume_at(moved(self._start, v_hat, self._settings.dt))[0] - self._first) / self._settings.dt
         self.power = self.pressure * flow
 
     def settle(self, q: Sequence[np.ndarray]) -> None:
         """Take the volume at the end of the step."""
         self._place(q[0].reshape(-1, 3)[self.nodes])
+        self._swing.end()
+
+    def memory(self) -> dict[str, np.ndarray]:
+        """How the fluid was pressed in the last steps."""
+        return self._swing.memory()
+
+    def recall(self, memory: Mapping[str, np.ndarray]) -> None:
+        """Go back to there."""
+        self._swing.recall(memory)
 
     def reading(self) -> tuple[float, float]:
         """Pressure of the last step (Pa) and volume at its end (m^3)."""
@@ -209,7 +247,8 @@ class Tendon(CouplingDefaults):
     stiffness theta dt k (dL/dx)(dL/dx)^T: all of the derivative of the force.
 
     In an energy-momentum step dL/dx is such that its product with the way of the nodes is the change of L, and T that change of
-    the energy k/2 <L - free>^2 over it: a cable that becomes slack or taut gives back what it took, at any step.
+    the energy k/2 <L - free>^2 over it: a cable that becomes slack or taut gives back what it took, at any step. Where T would
+    alternate it is nearer to that of the end, see :class:`femsim.model.swings.Swing`.
 
     Parameters
     ----------
@@ -263,6 +302,11 @@ class Tendon(CouplingDefaults):
         self._rest_length = self.length
         self._stiffness = stiffness if pull is not None else 0.0
         self.force = 0.0
+        self._swing = Swing()
+
+    def reset(self) -> None:
+        """Forget the last steps."""
+        self._swing.reset()
 
     def _length_at(self, x: np.ndarray) -> float:
         """Length for positions (k, 3) of the nodes, m."""
@@ -284,24 +328,47 @@ class Tendon(CouplingDefaults):
     def prepare(self, q: Sequence[np.ndarray], t: float, v_hat: np.ndarray | None = None) -> None:
         """Read the positions; ``t`` is the time of the forces."""
         x = q[0].reshape(-1, 3)[self.nodes]
+        self._time, self._begins = t, v_hat is None
         if v_hat is None:
             self._start = x
-        conserving = v_hat is not None and self._settings.conserving
-        self._place(x, _end_of_step(x, v_hat, self._settings) if v_hat is not None and conserving else None)
-        self._known_rate = 0.0 if v_hat is None else float(self.gradient @ v_hat)
+            self._place(x)
+            self._known_rate = 0.0
+            return
+        self._place(x, end_of_step(x, v_hat, self._settings) if self._settings.conserving else None)
+        self._known_rate = float(self.gradient @ v_hat)
+        self._stretch()
+
+    def _stretch(self) -> None:
+        """Find the tension of the step where it was placed last."""
+        t = self._time
         if self._pull is not None:
-            free = self._rest_length - _finite(self.name, "pull", self._pull(t), t, "m")
-            first, last = (float(lengths.sum()) - free for lengths in (self._first, self._last))
-            self._now, self._slope = elastic_tension(self._stiffness, first, last)
+            first, last = self._elongations()
+            self._now, self._slope = elastic_tension(self._stiffness, first, last, self._swing.damping)
         else:
             assert self._given_force is not None
             self._now, self._slope = _finite(self.name, "force", self._given_force(t), t, "N"), 0.0
             if self._now < 0.0:
                 raise InputError(f"{self.name}: force is {self._now:g} N at {t:g} s; a tendon pulls, so it must not be negative.")
 
+    def _elongations(self) -> tuple[float, float]:
+        """How much longer than free it is at both ends of an energy-momentum step, else where it acts, m."""
+        begin, end = ends(self._time, self._settings)
+        return float(self._first.sum()) - self._free(begin), float(self._last.sum()) - self._free(end)
+
+    def _free(self, t: float) -> float:
+        """Length of the free cable at a time, m."""
+        assert self._pull is not None
+        return self._rest_length - _finite(self.name, "pull", self._pull(t), t, "m")
+
     def assemble(self, settings: StepSettings, block: np.ndarray, b: np.ndarray) -> None:
         """Fill the derivative of the force, and the force."""
-        self._settings, d, m = settings, self._directions, len(b)
+        self._settings = settings
+        if self._begins:
+            if self._pull is not None:
+                self._swing.begin(max(self._elongations()[0], 0.0), settings)
+            self._stretch()
+            self._begins = False
+        d, m = self._directions, len(b)
         across = (np.eye(3) - d[:, :, None] * d[:, None, :]) * (self._now / self._lengths)[:, None, None]
         turning = np.einsum("si,sab,sj->iajb", self._segments, across, self._segments, optimize=True).reshape(m, m)
         np.multiply(settings.theta * settings.dt, turning + self._slope * np.outer(self.gradient, self.gradient), out=block)
@@ -317,13 +384,22 @@ class Tendon(CouplingDefaults):
         implicit = self._settings.theta * self._settings.dt
         self.force = self._now + implicit * self._slope * (rate - self._known_rate)
         if not self._settings.conserving:  # as of a chamber
-            before, after = (self._length_at(x) for x in (self._start, _moved(self._start, v_hat, self._settings.dt)))
+            before, after = (self._length_at(x) for x in (self._start, moved(self._start, v_hat, self._settings.dt)))
             rate = (after - before) / self._settings.dt
         self.power = -self.force * rate
 
     def settle(self, q: Sequence[np.ndarray]) -> None:
         """Take the length at the end of the step."""
         self._place(q[0].reshape(-1, 3)[self.nodes])
+        self._swing.end()
+
+    def memory(self) -> dict[str, np.ndarray]:
+        """How the cable was stretched in the last steps."""
+        return self._swing.memory()
+
+    def recall(self, memory: Mapping[str, np.ndarray]) -> None:
+        """Go back to there."""
+        self._swing.recall(memory)
 
     def reading(self) -> tuple[float, float]:
         """Tension of the last step (N) and length at its end (m)."""
@@ -337,28 +413,6 @@ class Tendon(CouplingDefaults):
         """Answer that these acted."""
         super().take_acted(acted)
         self.force = float(acted["force"][0])
-
-
-def elastic_tension(stiffness: float, first: float, last: float) -> tuple[float, float]:
-    """Tension of an elastic cable, N, that is longer than free by so much (m) at two ends of a step; its slope, N/m.
-
-    The change of k/2 <d>^2 over that of the length, <d> = max(d, 0); the slope is that by the mean of both.
-    """
-    pulled, change = (max(first, 0.0), max(last, 0.0)), last - first
-    if first * last >= 0.0:  # on one side all the way
-        return 0.5 * stiffness * sum(pulled), stiffness * (max(first, last) > 0.0)
-    tension = 0.5 * stiffness * (pulled[1] ** 2 - pulled[0] ** 2) / change
-    return tension, 2.0 * (stiffness * pulled[1] - tension) / change
-
-
-def _end_of_step(x: np.ndarray, v_hat: np.ndarray, settings: StepSettings) -> np.ndarray:
-    """Positions (k, 3), m, at the end of a step that is at x after theta dt, with the velocity v_hat (3 k,)."""
-    return _moved(x, v_hat, (1.0 - settings.theta) * settings.dt)
-
-
-def _moved(x: np.ndarray, v: np.ndarray, time: float) -> np.ndarray:
-    """Positions (k, 3), m, after a time, s, with the velocity v (3 k,)."""
-    return np.asarray(x + time * v.reshape(-1, 3))
 
 
 def route(body: Tetrahedra, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
