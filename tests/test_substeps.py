@@ -18,6 +18,7 @@ from small_scene import DT, STEPS, cube_scene
 import femsim as fs
 from contact import ContactError, ContactProblem, Solution, Solver, WarmStart, make_solver
 from contact.solvers.exact import Exact, ExactOptions
+from femsim.model.actuators import Chamber, Tendon
 from femsim.model.bodies.soft import SoftBody
 from femsim.model.couplings import CouplingDefaults
 from femsim.run.sensors import sensor_columns
@@ -258,8 +259,9 @@ def test_a_step_passes_on_what_it_does_not_change() -> None:
 def test_couplings_are_put_back_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Also before the next step a pump says its volume and a tendon its length, and each got what it remembered."""
     recalled: list[tuple[str, float]] = []
-    monkeypatch.setattr(CouplingDefaults, "memory", lambda self: {"work": np.array(self.power)})
-    monkeypatch.setattr(CouplingDefaults, "recall", lambda self, memory: recalled.append((self.name, float(memory["work"]))))
+    for kind in (CouplingDefaults, Chamber, Tendon):
+        monkeypatch.setattr(kind, "memory", lambda self: {"work": np.array(self.power)})
+        monkeypatch.setattr(kind, "recall", lambda self, memory: recalled.append((self.name, float(memory["work"]))))
     stepper = Stepper(joined_scene(), Exacting())
     for _ in range(2):
         stepper.step()
