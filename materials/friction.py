@@ -36,6 +36,10 @@ class FrictionTable:
         """Coefficient of pairs without a value, dimensionless."""
         return self._default
 
+    @default.setter
+    def default(self, value: float) -> None:
+        self._default = _checked(value, "default")
+
     @property
     def pairs(self) -> dict[tuple[str, str], float]:
         """Copy of the pairs with a value: sorted pair of names to coefficient."""

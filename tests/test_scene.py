@@ -443,3 +443,19 @@ def test_a_mesh_of_one_argument_says_how_to_make_it(points: Any) -> None:
         fs.ContactError, match=r"triangles are missing; give points .*Mesh\(m\.points, m\.triangles\).*mesh_shape"
     ):
         fs.Mesh(points)
+
+
+def test_a_setting_set_later_acts_or_is_refused() -> None:
+    """A box on a slope of 20 degrees stays with friction 0.5 and slides with 0.2, given late: it was taken and did nothing."""
+    speeds = []
+    for friction in (0.5, 0.2):
+        scene = fs.Scene("slope", dt=0.01, duration=0.1, theta=1.0, gravity=(9.81 * np.sin(0.35), 0.0, -9.81 * np.cos(0.35)))
+        scene.default_friction = friction
+        scene.add_floor()
+        scene.add_rigid("box", fs.Box((0.02, 0.02, 0.02)), mass=0.1, position=(0.0, 0.0, 0.02))
+        speeds.append(fs.Simulation(scene).step(10).state.v[0])
+    assert speeds == pytest.approx([0.0, 0.981 * (np.sin(0.35) - 0.2 * np.cos(0.35))], abs=1e-6)
+    for name, meant in (("friction", "default_friction"), ("timestep", "dt"), ("gravitiy", "gravity")):
+        with pytest.raises(AttributeError, match=f"no setting '{name}'; did you mean '{meant}'"):
+            setattr(scene, name, 0.1)
+    scene.mine = 1.0  # type: ignore[attr-defined]  # as any object of Python

@@ -20,6 +20,7 @@ from small_scene import DT, STEPS, cube_scene
 import femsim as fs
 from contact import ContactError
 from contact.delassus import DelassusOperator
+from femsim.step.report import StepReport
 from femsim.step.stepper import Stepper
 
 RUBBER = fs.Elastic(1e5, 0.3, 1000.0, name="rubber")
@@ -432,7 +433,7 @@ def test_a_simulation_ends_where_a_run_does() -> None:
         (lambda sim: sim.points("ball"), "no soft body or rod is called so; there is only cube"),
         (lambda sim: sim.pose("cube"), "it deforms: ask for its points; no rigid part is called so"),
         (lambda sim: sim.set("gravity", (0, 0, 0)), "'gravity' is no target but a setting of the scene: change it there, make"),
-        (lambda sim: sim.restore(sim.state), "restore: saved is a State; give what save"),
+        (lambda sim: sim.restore(sim.state), "restore: saved is a SeenState; give what save"),
         (lambda sim: sim.save().write(3), "path is 3, but must be a text or a path"),
         (lambda sim: fs.Simulation(cube_scene(), record="no"), "record is 'no', but must be True or False"),
         (lambda sim: sim.restore(fs.Simulation(many_drives()).save()), "of another scene: its body 0 is hand of 8 coord"),
@@ -526,6 +527,9 @@ CHANGES: dict[str, Callable[[fs.Scene], Any]] = {
     r"another gravity, \(0, 0, 0\)": lambda scene: scene.gravity.fill(0.0),
     "another dt, 0.02 for": lambda scene: setattr(scene, "dt", 0.02),
     "another integrator, 'theta' for 'energy-momentum'": lambda scene: setattr(scene, "theta", 1.0),
+    "other loads of bodies": lambda scene: setattr(scene.bodies[0], "load", lambda t: ((1.0, 0.0, 0.0), (0.0, 0.0, 0.0))),
+    "other shapes of parts": lambda scene: scene.parts[0].shapes.clear(),
+    "another default_friction, 0.9 for 0.5": lambda scene: setattr(scene, "default_friction", 0.9),
     "another margin": lambda scene: setattr(scene, "margin", 0.002),
     "another health": lambda scene: setattr(scene, "health", fs.HealthBounds(led_overlap=(1.0, 1.0))),
 }
@@ -602,6 +606,56 @@ def test_threads_that_step_a_simulation_and_its_fork_wait_for_each_other() -> No
     assert all(twin.state == alone.state for twin in twins)
 
 
+def test_threads_that_run_a_scene_and_step_a_simulation_of_it_take_turns() -> None:
+    """They moved the shared bodies at once, and so did a simulation that on_step stepped: other numbers, called good."""
+
+    def loaded() -> fs.Scene:
+        scene = cube_scene()
+        scene.add_rigid("ball", fs.Sphere(0.01), mass=0.1, position=(1.0, 0.0, 1.0), load=lambda t: ((0, 0, 1), (0, 0, 0)))
+        return scene
+
+    def pulled(scene: fs.Scene) -> fs.Simulation:
+        sim = fs.Simulation(scene)
+        sim.set("ball.load", ((1.0, 0.0, 0.0), (0.0, 0.0, 0.0)))
+        return sim
+
+    alone, run_alone = pulled(loaded()).step(20).state, fs.Simulation(loaded()).step(20).state
+    assert alone != run_alone
+    for in_thread in (True, False):
+        scene, states = loaded(), []
+        sim = pulled(scene)
+
+        def on_step(stepper: Stepper, _: StepReport, sim: fs.Simulation | None = None if in_thread else sim) -> None:
+            if sim is not None:
+                sim.step()
+            states.append(stepper.state)  # noqa: B023
+
+        run = Thread(target=lambda scene=scene, on_step=on_step: fs.simulate(scene, duration=20 * DT, on_step=on_step))  # type: ignore[misc]
+        run.start()
+        if in_thread:
+            sim.step(20)
+        run.join(60.0)
+        assert sim.state == alone and states[-1] == run_alone, in_thread
+
+
+def test_a_state_is_to_look_at() -> None:
+    """What was written into it moved bodies half: contacts, work and the verdict did not know."""
+    sim = fs.Simulation(cube_scene()).step(2)
+    before = sim.state.copy()
+    saved = sim.save()
+    for state in (sim.state, saved.state):
+        for write in (lambda state: state.q.fill(5.0), lambda state: state.v.__setitem__(0, 5.0)):
+            with pytest.raises(ValueError, match="read-only"):
+                write(state)
+        with pytest.raises(AttributeError, match=r"q of the state of a simulation cannot be set, .* state\.copy\(\) is yours"):
+            state.q = before.q
+    for own in (before, copy.deepcopy(sim.state), pickle.loads(pickle.dumps(saved.state))):
+        own.q[0] += 1.0
+    after = sim.step().state
+    sim.restore(saved)
+    assert sim.step().state == after and sim.state.q is not after.q
+
+
 def test_a_function_of_the_scene_takes_no_step() -> None:
     """It recursed until Python had enough."""
     scene = fs.Scene("inside", dt=DT, duration=1.0)
@@ -615,10 +669,13 @@ def test_a_function_of_the_scene_takes_no_step() -> None:
     scene.add_rigid("box", fs.Box((0.01, 0.01, 0.01)), mass=0.1, load=load)
     sim = fs.Simulation(scene).step()
     others.append(sim.fork())
-    with pytest.raises(fs.InputError, match="step: a step of 'inside' is being taken, and a function of the scene calls"):
+    with pytest.raises(fs.InputError, match="step: a step of 'inside' is being taken or made ready, and a function of"):
         sim.step()
     others.clear()
     assert sim.step().state.step == 2
+    scene.add_rigid("ball", fs.Sphere(0.01), mass=0.1, position=(1.0, 0.0, 0.0), load=lambda t: fs.simulate(scene))
+    with pytest.raises(fs.InputError, match="begin: a step of 'inside' is being taken or made ready"):
+        fs.simulate(scene)
 
 
 def test_two_recordings_to_one_folder(tmp_path: Path) -> None:

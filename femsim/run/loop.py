@@ -17,6 +17,7 @@ from femsim.run.health import closing_pairs
 from femsim.run.patience import Patience, StepTooLongError
 from femsim.run.progress import progress
 from femsim.run.recorder import Recorder
+from femsim.run.turn import turn_of
 from femsim.step.adaptive import StepLengths, take_adaptive_step
 from femsim.step.advance import take_step
 from femsim.step.newton import NOT_SOLVED
@@ -142,43 +143,47 @@ def run_loop(
 ) -> LoopEnd:
     """Step until the end, an interrupt or a failure, from where ``course`` stands, which keeps how far it came.
 
+    Between steps other threads may move the bodies of the scene: a simulation of it, or another run.
+
     ``after_step`` is called when a step is recorded and the run goes on: for checkpoints and the like. With ``lengths`` each step
     is taken in parts as the motion needs. The 11 parameters are all that a run and a recorded simulation do differently.
     """
-    ended = ""
+    ended, turn = "", turn_of(stepper.scene)
     take = take_step if lengths is None else partial(take_adaptive_step, lengths=lengths)
     if not course.done and recorder.frame_due(stepper.state.t):
-        recorder.frame(None)
+        with turn.of_run(stepper):
+            recorder.frame(None)
     with interruptible() as interrupted, progress(quiet, n_steps, stepper.settings.dt) as advance, patience:
         for number in range(course.done + 1, n_steps + 1):
-            timings, began = dict(stepper.timings), time.perf_counter()
-            try:
-                with patience.step(number, number * stepper.settings.dt):
-                    report = take(stepper, max_halvings=max_halvings)
-            except StepTooLongError:
-                message = (
-                    f"Step {number} at {number * stepper.settings.dt:.4f} s took more than max_step_seconds, "
-                    f"{patience.limit:g} s; all steps before it are recorded. Allow more, a smaller max_halvings, or take a "
-                    "smaller dt."
-                )
-                return LoopEnd("failed", message)
-            except (ContactError, np.linalg.LinAlgError) as error:  # the step gave numbers that nothing can go on with
-                recorder.health.fail(number, number * stepper.settings.dt, f"{error}")
-                return LoopEnd("failed", f"Step {number} at {number * stepper.settings.dt:.4f} s failed: {error}")
-            recorder.problem(number)
-            if not report.finite:
-                recorder.health.fail(number, report.time, report.solution.message)
-                return LoopEnd("failed", f"Step {number} at {report.time:.4f} s failed: {report.solution.message}")
-            recorder.step(report, timings)
-            course.done = number
-            if recorder.health.stop:
-                return LoopEnd("failed", f"Ended after step {number} of {n_steps}: {recorder.health.stop}")
-            if number == 1:
-                course.first_step = time.perf_counter() - began
-            course.tally.count(number, report, stepper.scene.part_names)
-            if on_step is not None:
-                on_step(stepper, report)
-                stepper.described.refuse_changes("on_step")
+            with turn.of_run(stepper):
+                timings, began = dict(stepper.timings), time.perf_counter()
+                try:
+                    with patience.step(number, number * stepper.settings.dt), turn.step():
+                        report = take(stepper, max_halvings=max_halvings)
+                except StepTooLongError:
+                    message = (
+                        f"Step {number} at {number * stepper.settings.dt:.4f} s took more than max_step_seconds, "
+                        f"{patience.limit:g} s; all steps before it are recorded. Allow more, a smaller max_halvings, or take a "
+                        "smaller dt."
+                    )
+                    return LoopEnd("failed", message)
+                except (ContactError, np.linalg.LinAlgError) as error:  # the step gave numbers that nothing can go on with
+                    recorder.health.fail(number, number * stepper.settings.dt, f"{error}")
+                    return LoopEnd("failed", f"Step {number} at {number * stepper.settings.dt:.4f} s failed: {error}")
+                recorder.problem(number)
+                if not report.finite:
+                    recorder.health.fail(number, report.time, report.solution.message)
+                    return LoopEnd("failed", f"Step {number} at {report.time:.4f} s failed: {report.solution.message}")
+                recorder.step(report, timings)
+                course.done = number
+                if recorder.health.stop:
+                    return LoopEnd("failed", f"Ended after step {number} of {n_steps}: {recorder.health.stop}")
+                if number == 1:
+                    course.first_step = time.perf_counter() - began
+                course.tally.count(number, report, stepper.scene.part_names)
+                if on_step is not None:
+                    on_step(stepper, report)
+                    stepper.described.refuse_changes("on_step")
             advance(report)
             if until is not None and (reason := until(recorder.last_row())):
                 ended = f" Ended after step {number} of {n_steps}: {reason}"

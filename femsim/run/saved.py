@@ -40,7 +40,7 @@ class Saved:
     Attributes
     ----------
     state : State
-        State of the bodies, contacts and sensors.
+        State of the bodies, contacts and sensors; its arrays are read-only.
     solver : dict of str to ndarray
         What the solver remembers.
     commands : dict of str to dict of str to ndarray
@@ -62,6 +62,10 @@ class Saved:
     rows: tuple[list[float], list[float]]
     health: Mapping[str, Any]
     names: Mapping[str, tuple[str, ...]]
+
+    def __post_init__(self) -> None:
+        """Whoever has it looks at the state only, which the simulation shares."""
+        object.__setattr__(self, "state", self.state.to_look_at())
 
     def __repr__(self) -> str:
         return f"<Saved simulation at {self.state.t:g} s, step {self.state.step}>"

@@ -31,6 +31,7 @@ from femsim.run.recorder import Recorder
 from femsim.run.result import Run, series_of
 from femsim.run.run_file import RunFile
 from femsim.run.sensors import Sensors
+from femsim.run.turn import turn_of
 from femsim.scene.checks import LONGEST_STEP
 from femsim.scene.plausible import grouped, notes_on_duration
 from femsim.scene.scene import Scene
@@ -210,7 +211,11 @@ def begin(scene: Scene, call: Call) -> Begun:
     duration = scene.duration if duration is None else duration
     chosen = solver_of(call)
     lengths = _lengths(scene, dt)
-    stepper = Stepper(scene, chosen, dt=lengths.longest if lengths else None if dt is None else float(dt))
+    turn = turn_of(scene)
+    with turn.lock:  # bodies are put at their start
+        turn.refuse_within_step("begin", scene)
+        with turn.step():
+            stepper = Stepper(scene, chosen, dt=lengths.longest if lengths else None if dt is None else float(dt))
     dt = stepper.settings.dt
     if duration / dt > _MOST_STEPS:
         raise InputError(f"duration {duration} s in steps of {dt} s is more than {_MOST_STEPS:.0e} steps; ask for fewer.")

@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial, wraps
 from pathlib import Path
-from threading import Lock, RLock
 from typing import TYPE_CHECKING, Any, Concatenate, Literal, NoReturn, ParamSpec, TypeVar
 
 import numpy as np
@@ -28,6 +27,7 @@ from femsim.run.result import SERIES, Run, series_of
 from femsim.run.saved import Saved, names_of
 from femsim.run.sensors import Sensors, sensor_columns
 from femsim.run.simulate import MAX_HALVINGS, Begun, Call, begin, solver_of
+from femsim.run.turn import turn_of
 from femsim.run.verdict import Verdict
 from femsim.scene.checks import Handle, name_of, part_of, vector
 from femsim.scene.described import SETTINGS
@@ -57,17 +57,6 @@ class StepFailedError(RuntimeError):
     """A step gave numbers that nothing can go on with; the simulation stands where it was before it."""
 
 
-class _Turn:
-    """Who may move the bodies of a scene: one thread at a time, whatever simulation of it steps; ``moving`` within a step."""
-
-    def __init__(self) -> None:
-        self.lock, self.moving = RLock(), False
-
-
-_TURNS: weakref.WeakKeyDictionary[Scene, _Turn] = weakref.WeakKeyDictionary()
-_ADDING = Lock()
-
-
 def _in_turn(
     function: Callable[Concatenate[Simulation, _Given], _Returned],
 ) -> Callable[Concatenate[Simulation, _Given], _Returned]:
@@ -93,8 +82,7 @@ class _Engine:
         self.threads = BlasThreads(call.threads)
         self.columns = (sensor_columns(scene), step_columns())
         self.active: Simulation | None = None
-        with _ADDING:
-            self.turn = _TURNS.setdefault(scene, _Turn())
+        self.turn = turn_of(scene)
         #: solvers of forks that are gone; the factors that they keep are often those that the next fork needs
         self.spare: list[Solver] = []
 
@@ -195,7 +183,8 @@ class Simulation:
         )  # fmt: skip
         begun = begin(scene, call)
         _say(begun.stepper.notes)
-        self._recording = Recording(scene, begun, call, out, overwrite) if record or out is not None else None
+        with turn_of(scene).of_run(begun.stepper):
+            self._recording = Recording(scene, begun, call, out, overwrite) if record or out is not None else None
         self._engine = _Engine(scene, call, begun, self._recording.recorder if self._recording else None)
         self._solver, self._saved = self._engine.stepper.solver, self._engine.start
         self._commands: dict[str, Mapping[str, np.ndarray]] = {}
@@ -258,19 +247,24 @@ class Simulation:
             )
 
     def __repr__(self) -> str:
-        return f"<Simulation of {self._engine.scene.name!r} at {self.time:g} s, step {self.state.step}>"
+        return f"<Simulation of {self._engine.scene.name!r} at {self.time:g} s, step {self._state.step}>"
 
     # ------------------------------------------------------------------ where it stands
 
     @property
     def state(self) -> State:
-        """All that the next step reads; nobody writes into it."""
+        """All that the next step reads, to look at: its arrays are read-only; ``state.copy()`` gives others."""
+        return self._state.to_look_at()
+
+    @property
+    def _state(self) -> State:
+        """The same as the engine has it."""
         return self._engine.stepper.state if self._engine.active is self else self._saved.state
 
     @property
     def time(self) -> float:
         """Simulated time, s."""
-        return self.state.t
+        return self._state.t
 
     @property
     def dt(self) -> float:
@@ -329,7 +323,7 @@ class Simulation:
         number = next((k for k, one in enumerate(scene.bodies) if one.name == name), None)
         if number is not None and number >= len(slices):  # it came later
             engine.stepper.described.refuse_changes("points")
-        points = None if number is None else points_of(scene.bodies[number].kind, self.state.q[slices[number]])
+        points = None if number is None else points_of(scene.bodies[number].kind, self._state.q[slices[number]])
         if points is None:
             known = did_you_mean(name, [one.name for one in scene.bodies if points_of(one.kind, one.initial_q()) is not None])
             if number is None and name not in scene.part_names:
@@ -395,11 +389,8 @@ class Simulation:
         with engine.threads.limit():
             for _ in range(int(n)):
                 engine.stepper.described.refuse_changes("step")
-                engine.turn.moving = True
-                try:
+                with engine.turn.step():
                     self._step()
-                finally:
-                    engine.turn.moving = False
         return self
 
     def _step(self) -> None:
@@ -656,11 +647,7 @@ class Simulation:
 
     def _open(self, call: str, *, stay: bool = False) -> None:
         """Refuse a call where it was closed; unless the bodies are to stay whose they are, let them be its own."""
-        if self._engine.turn.moving:
-            raise InputError(
-                f"{call}: a step of {self._engine.scene.name!r} is being taken, and a function of the scene calls this within "
-                "it; call it between steps."
-            )
+        self._engine.turn.refuse_within_step(call, self._engine.scene)
         if self._closed:
             raise InputError(
                 f"{call}: the simulation of {self._engine.scene.name!r} was closed at {self.time:g} s; make a new one, "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Callable
 from functools import partial
@@ -26,6 +27,11 @@ from femsim.scene.sensor_kinds import SENSOR_KINDS, SensorSpec
 from femsim.scene.settings import CHECKS, Integrator, health_bounds, scheme, time_step
 from materials import FrictionTable
 
+#: Names that others have for settings.
+_OTHER_WORDS = {
+    "friction": "default_friction", "mu": "default_friction", "timestep": "dt", "time_step": "dt", "g": "gravity",
+    "end_time": "duration", "t_end": "duration",
+}  # fmt: skip
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.\-]{0,99}")
 
 
@@ -116,7 +122,15 @@ class SceneContents:
             ------
             InputError
                 A setting outside its range.
+            AttributeError
+                A name that is nearly that of a setting, or that others have for one, and would change nothing.
             """
+            if "meshes" in vars(self) and not hasattr(self, name):  # made, and none of its own
+                known = ("dt", "theta", "integrator", "default_friction", *CHECKS)
+                near = difflib.get_close_matches(name, known, 1, cutoff=0.85)
+                if near or name in _OTHER_WORDS:
+                    meant = near[0] if near else _OTHER_WORDS[name]
+                    raise AttributeError(f"a scene has no setting {name!r}; did you mean {meant!r}?")
             check = CHECKS.get(name)
             if name == "nonlinear_tolerance":
                 scheme(self._integrator, None, value)
@@ -135,6 +149,16 @@ class SceneContents:
     @dt.setter
     def dt(self, value: float | Literal["auto"]) -> None:
         self._dt = time_step(value)
+
+    @property
+    def default_friction(self) -> float:
+        """Coefficient of pairs without one of their own, 1."""
+        return self.frictions.default
+
+    @default_friction.setter
+    def default_friction(self, value: float) -> None:
+        self.frictions.default = value
+        self.notes += plausible.notes_on_friction("default_friction", value)
 
     @property
     def theta(self) -> float:

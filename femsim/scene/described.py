@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from operator import is_
 from typing import Any
 
@@ -26,7 +27,14 @@ _STATED = {
     "friction_rules": "rules of contact", "restitution_rules": "rules of contact", "softness_rules": "rules of contact",
     "ignored": "pairs without contact", "no_contact": "pairs without contact", "joined": "pairs without contact",
     "until_broken": "pairs without contact", "welds": "pairs without contact", "own_pairs": "pairs without contact",
+    "loads": "loads of bodies", "shapes": "shapes of parts",
 }  # fmt: skip
+
+#: What bodies and parts hold themselves, by the name in :data:`_STATED`.
+_OF_THEM: dict[str, Callable[[SceneContents], Iterator[object]]] = {
+    "loads": lambda scene: (load for body in scene.bodies if callable(load := vars(body).get("load"))),
+    "shapes": lambda scene: (shape for part in scene.parts for shape in part.shapes),
+}
 
 
 class Described:
@@ -52,6 +60,8 @@ class Described:
         """
         scene, now = self._scene, _settings(self._scene)
         things = [name for name, held in _things(scene).items() if not _same(held, self._things[name])]
+        if {"bodies", "parts"} & set(things):  # which bring theirs
+            things = [name for name in things if name not in _OF_THEM]
         words = list(dict.fromkeys((_BUILT | _STATED)[name] for name in things))
         if not words and _surfaces(scene) != self._surfaces:
             words = ["surfaces of parts, or what contact they have"]
@@ -73,13 +83,14 @@ class Described:
 def _settings(scene: SceneContents) -> dict[str, Any]:
     """Collect the settings by name; arrays are copies."""
     found = {name: getattr(scene, name) for name in SETTINGS}
-    return found | {"gravity": scene.gravity.copy(), "default_friction": scene.frictions.default}
+    return found | {"gravity": scene.gravity.copy(), "default_friction": scene.default_friction}
 
 
 def _things(scene: SceneContents) -> dict[str, tuple[object, ...]]:
     """Everything that a scene holds, by the names of :data:`_BUILT` and :data:`_STATED`."""
-    held = {name: getattr(scene, name) for name in (*_BUILT, *_STATED)}
-    return {name: tuple(own.values() if isinstance(own, dict) else own) for name, own in held.items()}
+    held = {name: getattr(scene, name) for name in (*_BUILT, *_STATED) if name not in _OF_THEM}
+    things = {name: tuple(own.values() if isinstance(own, dict) else own) for name, own in held.items()}
+    return things | {name: tuple(found(scene)) for name, found in _OF_THEM.items()}
 
 
 def _surfaces(scene: SceneContents) -> list[tuple[str, bool | None, bool]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -124,6 +124,16 @@ class State:
         """Independent copy."""
         return State.from_arrays({name: value.copy() for name, value in self.arrays().items()})
 
+    def to_look_at(self) -> State:
+        """Give the same numbers to who may not change them: in arrays that are read-only, of a state whose fields are, too."""
+        seen = object.__new__(SeenState)
+        vars(seen).update(vars(State.from_arrays({name: _read_only(value) for name, value in self.arrays().items()})), _of=self)
+        return seen
+
+    def own(self) -> State:
+        """Give a state that steps may start from: this one, or that of one to look at."""
+        return self
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, State):
             return NotImplemented
@@ -173,6 +183,39 @@ class State:
             return cls.from_arrays(arrays)
         except (KeyError, IndexError, TypeError, ValueError, OverflowError) as error:
             raise InputError(f"{path}: is no complete state ({error}); the file is damaged, take an earlier one.") from error
+
+
+class SeenState(State):
+    """A state to look at, see :meth:`State.to_look_at`; copies of it are as any other."""
+
+    _of: State
+
+    def to_look_at(self) -> State:
+        """Return itself."""
+        return self
+
+    def own(self) -> State:
+        """Return what it shows."""
+        return self._of
+
+    def __reduce__(self) -> tuple[Callable[[dict[str, np.ndarray]], State], tuple[dict[str, np.ndarray]]]:
+        """Copy and pickle what it shows."""
+        return State.from_arrays, ({name: value.copy() for name, value in self.arrays().items()},)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        """Refuse to be changed."""
+        raise AttributeError(
+            f"{name} of the state of a simulation cannot be set, nor written into: contacts, energies and the health verdict "
+            "would not know. The scene says where bodies start and how fast, sim.set and sim.push move them; "
+            "state.copy() is yours."
+        )
+
+
+def _read_only(array: np.ndarray) -> np.ndarray:
+    """Look at an array that nobody shall write into."""
+    seen = array.view()
+    seen.flags.writeable = False
+    return seen
 
 
 def _same_bits(a: np.ndarray, b: np.ndarray) -> bool:

@@ -424,6 +424,7 @@ class Stepper:
                 f"the state has {sizes} coordinates, velocities, bodies, couplings and families of contacts; scene "
                 f"{self.scene.name!r} has {wanted}. Restore a state of this scene with the same bodies."
             )
+        state = state.own()
         system.recall(state)
         self.state = state
         for recall in self.on_restore:
