@@ -270,6 +270,23 @@ def test_a_scene_is_copied_also_after_a_run() -> None:
         np.testing.assert_array_equal(again.sensors[name].force, series.force)
 
 
+def pulled_down(_: float) -> tuple[float, float, float]:
+    return 0.0, 0.0, -0.01
+
+
+def turned(_: float) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    return (0.0, 0.0, 0.0), (0.0, 0.0, 1e-5)
+
+
+def test_a_scene_is_pickled_with_its_loads() -> None:
+    """Soft bodies and loads held functions that cannot be: an error of Python about a local object."""
+    scene = cube_scene()
+    scene.add_soft("soft", fs.box_tets((0.02,) * 3, 1), "ecoflex_00_50", position=(1.0, 0.0, 0.01), load=pulled_down)
+    scene.add_rigid("ball", fs.Sphere(0.01), mass=0.1, position=(2.0, 0.0, 1.0), load=turned)
+    again = pickle.loads(pickle.dumps(scene))
+    assert fs.Simulation(again).step(2).state == fs.Simulation(scene).step(2).state
+
+
 @pytest.mark.parametrize("error", [ValueError("mine"), KeyboardInterrupt()])
 def test_a_recording_that_an_error_ends_says_so(error: BaseException, tmp_path: Path) -> None:
     with pytest.raises(type(error)), fs.Simulation(cube_scene(), out=tmp_path / "run") as sim:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import get_args
 
 import numpy as np
@@ -115,17 +116,18 @@ def function_of_time(what: str, name: str, value: object, advice: str) -> None:
 def checked_load(name: str, load: Callable[[float], Vector], each: tuple[int, int]) -> Callable[[float], np.ndarray]:
     """Check a load, (3,) in all or one row per node or link, whenever it is asked for."""
     function_of_time(f"load of {name}", "load", load, "give one that returns (3,) N.")
+    return partial(_load_at, name, load, each)  # which can be pickled, as a function within this one cannot
 
-    def checked(t: float) -> np.ndarray:
-        force = np.asarray(load(t), dtype=np.float64)
-        if force.shape not in ((3,), each):
-            raise InputError(f"load of {name} gave shape {force.shape} at {t:g} s; allowed are (3,) and {each}, in N.")
-        if not np.isfinite(force).all():
-            bad = force if force.ndim == 1 else force[~np.isfinite(force).all(axis=1)][0]
-            raise _no_load(name, "force", bad, "N", t)
-        return force
 
-    return checked
+def _load_at(name: str, load: Callable[[float], Vector], each: tuple[int, int], t: float) -> np.ndarray:
+    """Ask for a load, and check it."""
+    force = np.asarray(load(t), dtype=np.float64)
+    if force.shape not in ((3,), each):
+        raise InputError(f"load of {name} gave shape {force.shape} at {t:g} s; allowed are (3,) and {each}, in N.")
+    if not np.isfinite(force).all():
+        bad = force if force.ndim == 1 else force[~np.isfinite(force).all(axis=1)][0]
+        raise _no_load(name, "force", bad, "N", t)
+    return force
 
 
 def _no_load(name: str, what: str, value: np.ndarray, unit: str, t: float) -> InputError:
@@ -137,19 +139,20 @@ def _no_load(name: str, what: str, value: np.ndarray, unit: str, t: float) -> In
 def rigid_load(name: str, load: Callable[[float], tuple[Vector, Vector]]) -> Callable[[float], tuple[np.ndarray, np.ndarray]]:
     """Check a force and a torque, whenever they are asked for."""
     function_of_time(f"load of {name}", "load", load, "give one that returns (force, torque), (3,) each, N and N m.")
+    return partial(_rigid_load_at, name, load)
 
-    def checked(t: float) -> tuple[np.ndarray, np.ndarray]:
-        wrench = np.asarray(load(t), dtype=np.float64)
-        if wrench.shape != (2, 3):
-            raise InputError(
-                f"load of {name} gave shape {wrench.shape} at {t:g} s; allowed is (force, torque), (3,) each, N and N m."
-            )
-        for what, part, unit in zip(("force", "torque"), wrench, ("N", "N m"), strict=True) if not is_finite(wrench) else ():
-            if not np.isfinite(part).all():
-                raise _no_load(name, what, part, unit, t)
-        return wrench[0], wrench[1]
 
-    return checked
+def _rigid_load_at(name: str, load: Callable[[float], tuple[Vector, Vector]], t: float) -> tuple[np.ndarray, np.ndarray]:
+    """Ask for a force and a torque, and check them."""
+    wrench = np.asarray(load(t), dtype=np.float64)
+    if wrench.shape != (2, 3):
+        raise InputError(
+            f"load of {name} gave shape {wrench.shape} at {t:g} s; allowed is (force, torque), (3,) each, N and N m."
+        )
+    for what, part, unit in zip(("force", "torque"), wrench, ("N", "N m"), strict=True) if not is_finite(wrench) else ():
+        if not np.isfinite(part).all():
+            raise _no_load(name, what, part, unit, t)
+    return wrench[0], wrench[1]
 
 
 def _function_of_points(what: str, name: str, value: object) -> None:

@@ -128,7 +128,7 @@ class SoftBody(BodyDefaults, ABC):
         #: whether beta K is a part of K, the same everywhere
         self._damped_alike = self.branches is None and self._damped and bool((self._beta == self._beta[0]).all())
         #: how evenly its edges change their lengths
-        self._evenness = Evenness(lambda: self._edges[1])
+        self._evenness = Evenness(self._edge_stiffness)
         self.reset()
 
     # ---- law: what a subclass gives
@@ -443,6 +443,9 @@ class SoftBody(BodyDefaults, ABC):
     def _edges(self) -> tuple[np.ndarray, np.ndarray]:
         young_modulus = np.array([one.young_modulus for one in self.mixture.materials])
         return edge_stiffness(self.rest, self.tets, young_modulus[self._drawn_material])
+
+    def _edge_stiffness(self) -> np.ndarray:
+        return self._edges[1]
 
     @property
     def _drawn_material(self) -> np.ndarray:
