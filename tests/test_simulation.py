@@ -287,6 +287,17 @@ def test_a_scene_is_pickled_with_its_loads() -> None:
     assert fs.Simulation(again).step(2).state == fs.Simulation(scene).step(2).state
 
 
+@pytest.mark.parametrize("copies", [copy.deepcopy, lambda run: pickle.loads(pickle.dumps(run))])
+def test_a_run_is_copied_and_pickled(copies: Callable[[fs.Run], fs.Run]) -> None:
+    """It held the simulation at its end, with libraries that cannot be: an error of ctypes."""
+    run = fs.simulate(cube_scene())
+    again = copies(run)
+    assert again.summary() == run.summary() and same(last_row(again), last_row(run))
+    with pytest.raises(fs.InputError, match="the run is a copy, which has tables"):
+        _ = again.stepper
+    assert run.stepper.state.step == STEPS
+
+
 @pytest.mark.parametrize("error", [ValueError("mine"), KeyboardInterrupt()])
 def test_a_recording_that_an_error_ends_says_so(error: BaseException, tmp_path: Path) -> None:
     with pytest.raises(type(error)), fs.Simulation(cube_scene(), out=tmp_path / "run") as sim:

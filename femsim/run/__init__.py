@@ -6,8 +6,8 @@
     `Simulation`: a scene that is stepped from outside; where it stood, to go back; the run that it records.
 `play`, `hand`
     `play`: a scene that goes on in the browser, where the mouse pulls its bodies; how it pulls.
-`loop`, `progress`, `patience`
-    The steps of a run, its progress bar, and steps that take long.
+`loop`, `turn`, `progress`, `patience`
+    The steps of a run, whose turn it is to move bodies that are shared, its progress bar, and steps that take long.
 `folder`, `info`, `run_file`
     The run folder and `run.json`.
 `checkpoint`, `resume`, `repair`

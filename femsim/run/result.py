@@ -224,7 +224,8 @@ class Run:
     gauges : dict of str to GaugeSeries
         All other sensors by name.
     end : Stepper, optional
-        The simulation at its end; None of a run that was read from its folder. :attr:`stepper` is the same, or says so.
+        The simulation at its end; None of a copy, and of a run that was read from its folder. :attr:`stepper` is the same, or
+        says so.
     info : dict
         Content of run.json.
     """
@@ -246,6 +247,10 @@ class Run:
         readings = {name: f"run.{group}[{name!r}]" for group in SERIES for name in getattr(self, group)}
         for group, what in kinds.items():
             object.__setattr__(self, group, Named(what, getattr(self, group), readings))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Give copies, and other processes, all but the simulation at its end, which cannot be copied."""
+        return {**vars(self), "end": None}
 
     def __fspath__(self) -> str:
         """Folder of the run, so that a run may be given where a run folder is asked for; InputError if it has none."""
@@ -270,11 +275,12 @@ class Run:
         Raises
         ------
         InputError
-            The run was read from its folder, which has the tables and frames only.
+            The run was read from its folder, which has the tables and frames only, or is a copy.
         """
         if self.end is None:
+            source = f"was read from {self.folder}, which" if self.folder else "is a copy, which"
             raise InputError(
-                f"the run was read from {self.folder}, which has tables and frames but not the simulation at its end; simulate "
+                f"the run {source} has tables and frames but not the simulation at its end; simulate "
                 "the scene again, or go on with an unfinished run by fs.resume."
             )
         return self.end
