@@ -221,6 +221,19 @@ def test_area_does_not_depend_on_friction() -> None:
     assert run.gauges["area"].values["area_m2"][-1] == pytest.approx(4e-4, rel=0.05)
 
 
+def test_area_under_a_box_is_that_of_its_face() -> None:
+    """By faces its edges press nodes beyond them too, by a share; with all of these the area read 1.5 times that of the box."""
+    scene = fs.Scene("press", dt=0.01, duration=0.03, theta=1.0)
+    mesh, soft = fs.box_tets((0.06, 0.06, 0.005), (12, 12, 1)), fs.Elastic(2e5, 0.4, 1000.0)
+    scene.add_soft("pad", mesh, soft, position=(0, 0, -0.0025), fixed=lambda p: p[:, 2] < -0.0049)
+    scene.add_rigid("box", fs.Box((0.021, 0.017, 0.01)), mass=0.6, position=(0.003, 0.002, 0.01), rotation=(0, 0, 0.4))
+    for name in ("pad", "box"):
+        scene.sensor(name, name, kind="area")
+    gauges = fs.simulate(scene).gauges
+    pad, box = (float(gauges[name].values["area_m2"][-1]) for name in ("pad", "box"))
+    assert pad == box == pytest.approx(0.042 * 0.034, rel=0.12)
+
+
 def test_gap_after_a_restore_is_that_of_the_state() -> None:
     """Boxes fall from several heights: what was found for one is not shown for another after as many steps."""
 

@@ -23,6 +23,9 @@ from femsim.step.contacts import StepContacts
 from femsim.step.report import StepReport
 from femsim.step.stepper import Stepper
 
+#: Contacts of a node press about the same way where the cosine of their normals is more than this.
+_ABOUT = 0.7
+
 
 class Reader(ABC):
     """Reads one sensor: one call per step, in the order of time.
@@ -278,16 +281,41 @@ class AreaReader(Reader):
             counted, on, forces = np.ones(len(x)), [nodes[:0]], [np.zeros((0, 3))]
             if k == self.part and chosen is not None:
                 counted[nodes] = chosen
+            bears = _bearing(c, k)
             for side in (0, 1):
                 use = np.flatnonzero((c.part[:, side] == k) & (own[:, side] > 0.0) & (c.state > 0))
                 pull = (1.0 if side == 0 else -1.0) * c.force[use]
                 push = (pull * c.normal[use]).sum(axis=1, keepdims=True) * c.normal[use]
-                contact, corner = np.nonzero((c.point[use, side] >= 0) & (c.weight[use, side] > 0.0))
+                contact, corner = np.nonzero(bears[use, side])
                 on.append(nodes[c.point[use[contact], side, corner]])
                 forces.append(push[contact])
             node, force = np.concatenate(on), np.concatenate(forces)
             area += float(surface.area(x, node, force) @ counted)
         return [area]
+
+
+def _bearing(c: StepContacts, part: int) -> np.ndarray:
+    """Points of a part that contacts press on, (nc, 2, 3) bool, by side.
+
+    A contact on an edge or a face presses on its ends or corners; where some of these have contacts of their own about there,
+    even open ones, on them alone. What crosses an edge covers one of its ends, and the other one bears a share of the force, but
+    lies beyond.
+    """
+    bears = (c.point >= 0) & (c.weight > 0.0) & (c.part == part)[:, :, None]
+    alone = bears.sum(axis=2) == 1
+    between = bears.any(axis=2) & ~alone & (c.state > 0)[:, None]
+    if not between.any():
+        return np.asarray(bears)
+    covered: dict[int, list[np.ndarray]] = {}
+    for number, side in zip(*np.nonzero(alone), strict=True):
+        (point,) = c.point[number, side, bears[number, side]].tolist()
+        covered.setdefault(point, []).append((1.0 - 2.0 * side) * c.normal[number])
+    for number, side in zip(*np.nonzero(between), strict=True):
+        normal = (1.0 - 2.0 * side) * c.normal[number]
+        own = [any(normal @ one > _ABOUT for one in covered.get(point, ())) for point in c.point[number, side].tolist()]
+        if (bears[number, side] & own).any():
+            bears[number, side] &= own
+    return np.asarray(bears)
 
 
 class SlipReader(Reader):

@@ -188,8 +188,8 @@ SENSOR_KINDS: dict[str, SensorKind] = {
     ),
     "area": SensorKind(
         (SensorColumn("area_m2", "m^2"),),
-        "area of the soft body's nodes that carry contact force (on a rigid part: that press on it), each with a third of the "
-        "triangles it is pressed on",
+        "area of the soft body's nodes under contact force, not beside it (on a rigid part: those pressing), each with a third "
+        "of the triangles it is pressed on",
         limits=("partner", "where"),
     ),
     "slip": SensorKind(
