@@ -70,10 +70,13 @@ class Strand:
         Place of each point along the strand, increasing.
     radius : float, m
         Half of its thickness.
+    rigid : bool
+        Whether it is a ball or a capsule, which does not deform: it has contact with all facets about it.
     """
 
     arc: FloatArray
     radius: float
+    rigid: bool = False
 
     @property
     def n_points(self) -> int:
@@ -233,7 +236,7 @@ class DeformableDetector:
             np.array([body.radius if isinstance(body, Strand) else 0.0 for body in self.bodies], dtype=np.float64),
             np.array([body.spacing if isinstance(body, Strand) else 0.0 for body in self.bodies], dtype=np.float64),
             np.array([np.max(body.depth, initial=0.0) if isinstance(body, Surface) else 0.0 for body in self.bodies]),
-            np.array([isinstance(body, Surface) and body.rigid for body in self.bodies], dtype=np.bool_),
+            np.array([body.rigid for body in self.bodies], dtype=np.bool_),
         )
         self._pairs: IntArray = np.ascontiguousarray(np.argwhere(np.triu(matrix)), dtype=np.int64)
         self._used: IntArray = np.unique(self._pairs)

@@ -35,7 +35,7 @@ class Bodies(NamedTuple):
     depth : ndarray, (nb,), m
         Largest depth from which a surface pushes points out; 0 for strands.
     rigid : ndarray, (nb,), bool
-        Which bodies are surfaces that do not deform: their keen edges also press the flat edges of others.
+        Which bodies do not deform: their keen edges also press the flat edges of others.
     """
 
     first_point: IntArray

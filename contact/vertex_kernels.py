@@ -29,6 +29,8 @@ RISES = 0.1
 #: Contacts of one vertex whose normals have at least this cosine count as one, the nearest; and of one point of a strand, which
 #: may lie in a tight ring: facets that are left out there would spring into it, others in each step.
 SAME_NORMAL, SAME_ROUND = 0.87, 0.97
+#: ... and of the centre of a rigid ball or of an end of a capsule, which else would sink into one facet by turns with the next.
+SAME_RIGID = 1.0 - 1e-7
 #: Contacts that one vertex keeps with one body, and one point of a strand, whose place in a list tells them apart.
 MAX_KEPT, MAX_ROUND = 4, 16
 
@@ -279,7 +281,7 @@ def vertex_faces(
     """
     points, triangles, near, kept, hits = features.points, features.triangles, work.near, work.kept, work.hits
     same, reach = vertices.body == surface.body, max(margin + vertices.radius, surface.depth)
-    most, alike = (MAX_ROUND, SAME_ROUND) if vertices.strand else (MAX_KEPT, SAME_NORMAL)
+    most, alike = (MAX_ROUND, SAME_RIGID if vertices.rigid else SAME_ROUND) if vertices.strand else (MAX_KEPT, SAME_NORMAL)
     beyond = (max(margin, 0.0) + vertices.radius) * (1.0 + TINY)
     for p in range(vertices.first, vertices.stop):
         here = row(points, p)

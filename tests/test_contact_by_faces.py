@@ -308,12 +308,13 @@ def test_what_cannot_have_faces_is_said() -> None:
     scene.add_floor()
     scene.add_soft("cube", fs.box_tets((0.04, 0.04, 0.04), 1), RUBBER)
     scene.add_rigid("ball", fs.Sphere(0.01), density=900.0, position=(0, 0, 0.05))
+    scene.add_rigid("disc", fs.Cylinder(0.01, 0.01), density=900.0, position=(0, 0, 0.11))
     scene.add_rigid("box", fs.Box((0.01, 0.01, 0.01)), density=900.0, position=(0, 0, 0.08))
     finger = fs.Finger("left", fs.Box((0.01, 0.01, 0.01)), (0.05, 0, 0), (-1, 0, 0))
     scene.add_gripper("hand", [finger], position=(0, 0, 0.2))
     for names, words in (
-        ((), "names nothing"), (("cube",), "deforms"), (("ball",), "Sphere, which is round"), (("floor",), "Plane"),
-        (("bax",), "did you mean 'box'"), (("box", "ball"), "round"), ((["box"],), "one by one"),
+        ((), "names nothing"), (("cube",), "deforms"), (("disc",), "has a Cylinder; name parts"), (("floor",), "Plane"),
+        (("bax",), "did you mean 'box'"), (("box", "disc"), "one Sphere or Capsule"), ((["box"],), "one by one"),
     ):  # fmt: skip
         with pytest.raises(fs.InputError, match=words):
             scene.contact_by_faces(*names)
@@ -321,7 +322,7 @@ def test_what_cannot_have_faces_is_said() -> None:
     assert {part.name for part in scene.parts if part.by_faces} == {"box", "hand.left"}
     scene.contact_by_faces("hand", on=False)
     assert {part.name: part.by_faces for part in scene.parts} == {
-        "floor": None, "cube": None, "ball": None, "box": True, "hand.left": False, "hand": None
+        "floor": None, "cube": None, "ball": None, "disc": None, "box": True, "hand.left": False, "hand": None
     }  # fmt: skip
     scene.set_friction("cube", "box", (0.3, 0.6), direction=(1.0, 0.0, 0.0))
     with pytest.raises(fs.InputError, match="differs by direction"):
@@ -425,7 +426,7 @@ def test_boxes_have_contact_by_faces_with_soft_bodies_and_small_ones_with_all(
 
 def test_meshes_have_it_with_soft_bodies_where_they_have_edges() -> None:
     """Beside that where they are small: sides that turn by 15 degrees are none, by 60 they are. To a rod both are coarse."""
-    assert with_part(ball(0.05, 24)) == {"rod"} and not with_part(fs.Sphere(0.01))
+    assert with_part(ball(0.05, 24)) == {"rod"} and not with_part(fs.Sphere(0.05))
     assert with_part(ball(0.05, 6)) == {"cube", "rod"} and with_part(ball(0.02, 24)) == {"cube", "rod"}
 
 

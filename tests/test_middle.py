@@ -291,7 +291,7 @@ def test_a_hold_turns_what_hits_the_nodes_that_it_holds(hand: bool) -> None:
     def held(points: np.ndarray) -> np.ndarray:
         return np.asarray(points[:, 2] < low + 1e-6)
 
-    ball = scene.add_rigid("ball", fs.Sphere(0.02), mass=0.05, position=(-0.03, 0.002, low - 0.025), velocity=(0, 0, 1.0))
+    ball = scene.add_rigid("ball", fs.Sphere(0.02), mass=0.05, position=(-0.03, 0.002, low - 0.03), velocity=(0, 0, 1.0))
     if hand:
         driven = scene.add_rigid("hand", fs.Box((0.02, 0.02, 0.005)), mass=0.3, position=(0, 0, low))
         scene.ignore_contact(driven, plate)

@@ -7,11 +7,13 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from contact import Box, Mesh, Shape, Surface
+from contact import Box, Capsule, Mesh, Shape, Sphere, Strand, Surface
 from femsim.model.bodies.deforming import DEPTH, Deforming
 from femsim.model.parts import Part
 from femsim.model.solids import visual
 
+#: What parts are made of that have contact by faces, as messages say it.
+WITH_FACES = "Box and Mesh, or one Sphere or Capsule"
 #: Thickness of meshes that live: each simulation of a scene asks for it.
 _KEPT: WeakKeyDictionary[Mesh, np.ndarray] = WeakKeyDictionary()
 
@@ -19,6 +21,27 @@ _KEPT: WeakKeyDictionary[Mesh, np.ndarray] = WeakKeyDictionary()
 def flat(shape: Shape) -> bool:
     """Whether the faces of a shape are flat, so that triangles are the shape itself."""
     return isinstance(shape, Box | Mesh)
+
+
+def centre_line(part: Part) -> tuple[np.ndarray, float] | None:
+    """Centre of a part that is a ball, (1, 3), or the ends of the axis of a capsule, (2, 3), m, in its frame, and its radius, m.
+
+    None for other parts.
+    """
+    if len(part.shapes) != 1:
+        return None
+    shape, rotation, translation = part.shapes[0]
+    if isinstance(shape, Sphere):
+        return np.array(translation, dtype=np.float64).reshape(1, 3), shape.radius
+    if isinstance(shape, Capsule):
+        half = shape.half_length * np.asarray(rotation)[:, 2]
+        return np.array([translation - half, translation + half]), shape.radius
+    return None
+
+
+def has_faces(part: Part) -> bool:
+    """Whether deforming bodies can have contact with a part by :func:`faces`."""
+    return centre_line(part) is not None or (bool(part.shapes) and all(flat(shape) for shape, _, _ in part.shapes))
 
 
 def thickness(mesh: Mesh) -> np.ndarray:
@@ -62,11 +85,15 @@ def _measured(mesh: Mesh) -> np.ndarray:
 
 
 def faces(part: Part) -> Deforming:
-    """Corners, edges and faces of the shapes of a rigid part or an obstacle, all of which are :func:`flat`.
+    """Corners, edges and faces of the shapes of a rigid part or an obstacle, all of which are :func:`flat`, or its centre line.
 
     No node moves its points: they are where the part is, ``rest`` in its frame. A point of another body may have passed a face by
     half of what is behind it, or of the least extent of the shape, and is still pushed out.
     """
+    if (line := centre_line(part)) is not None:
+        ends, radius = line
+        arc = np.linalg.norm(ends - ends[0], axis=1)
+        return _unmoved(Strand(arc, radius, rigid=True), ends)
     points, triangles, depth, count = [], [], [], 0
     for shape, rotation, translation in part.shapes:
         surface = visual(shape, translation, rotation)
@@ -76,8 +103,10 @@ def faces(part: Part) -> Deforming:
         behind = thickness(shape) if isinstance(shape, Mesh) else np.full(len(surface.triangles), np.inf)
         depth.append(DEPTH * np.minimum(behind, float((upper - lower).min())))
         count += len(surface.points)
-    none = np.full(count, -1, dtype=np.int64)
-    return Deforming(
-        Surface(count, np.concatenate(triangles), np.concatenate(depth), rigid=True), np.concatenate(points),
-        np.full((count, 2), -1, dtype=np.int64), np.zeros((count, 2)), none,
-    )  # fmt: skip
+    return _unmoved(Surface(count, np.concatenate(triangles), np.concatenate(depth), rigid=True), np.concatenate(points))
+
+
+def _unmoved(shape: Surface | Strand, points: np.ndarray) -> Deforming:
+    """Return points (n, 3), m, that no node moves."""
+    none = np.full((len(points), 2), -1, dtype=np.int64)
+    return Deforming(shape, points, none, np.zeros((len(points), 2)), none[:, 0].copy())

@@ -12,6 +12,7 @@ import numpy as np
 from femsim.model.actuators import Chamber
 from femsim.model.bodies.kinds import robot
 from femsim.model.compliance import CompliantDrive
+from femsim.model.faces import WITH_FACES
 from femsim.run.verdict import Findings, Reason, When
 from femsim.step.report import StepReport
 from femsim.step.stepper import Stepper
@@ -253,7 +254,7 @@ class HealthWatch:
             "between_nodes", self._of(between), between.share, self._bounds.between_nodes, when,
             f"{thin} is {1e3 * between.depth:.3g} mm inside of {soft}, {between.share:.0%} of the {of} of {soft} "
             f"({1e3 * size:.3g} mm): it went between its {'links' if rod else 'surface nodes'}, where no contact is",
-            f"Say scene.contact_by_faces({thin!r}) if it is made of Box and Mesh; else take "
+            f"Say scene.contact_by_faces({thin!r}) if it is made of {WITH_FACES}; else take "
             + ("links no longer than both are thick together." if rod else
                "elements there that are smaller than the shape is thick, or a thicker shape."),
         )  # fmt: skip
@@ -289,7 +290,7 @@ class HealthWatch:
                 "snagged", [rigid, soft], share, self._bounds.snagged, when,
                 f"{share:.0%} of the force of {rigid} on {soft} pushes nodes of {soft} along its surface: an edge went between "
                 "them, and the next ones are caught at a side, so its resistance to sliding and turning is far too large",
-                f"Say scene.contact_by_faces({rigid!r}) if it is made of Box and Mesh; else round its edges by more than it "
+                f"Say scene.contact_by_faces({rigid!r}) if it is made of {WITH_FACES}; else round its edges by more than it "
                 "sinks in.",
             )  # fmt: skip
 

@@ -12,7 +12,7 @@ from contact.creases import is_smooth_and_convex, segments
 from femsim.base.errors import InputError
 from femsim.model.bodies.deforming import Deforming
 from femsim.model.contact_rules import ContactRules
-from femsim.model.faces import faces, flat
+from femsim.model.faces import centre_line, faces, flat, has_faces
 from femsim.model.parts import Part, skins_of
 from femsim.step.system import System
 
@@ -20,6 +20,8 @@ from femsim.step.system import System
 #: middle one of its three extents, narrower than so many: measured, boxes of 2 elements and less tip or fall between nodes, of 3
 #: and more do not.
 THIN, NARROW = 1.0, 4.0
+#: ... of a ball or a capsule so many across: between nodes one of two sinks in by 0.3 elements, of 1.4 it falls through.
+ROUND = 3.0
 #: ... and with a soft body where it has an edge that turns by more than this, rad: at the nodes, one that slides goes between
 #: them and its side ploughs those ahead.
 EDGE = 0.5
@@ -39,6 +41,8 @@ def element_of(one: Deforming) -> float:
 
 def is_small(part: Part, element: float) -> bool:
     """Whether a shape of a part can pass between points that are an element, m, apart, or tip between them."""
+    if (line := centre_line(part)) is not None:
+        return 2.0 * line[1] < ROUND * element * (1.0 - 1e-9)
     for shape, _, _ in part.shapes:
         lower, upper = shape.aabb
         thin, narrow, _ = np.sort(upper - lower)
@@ -49,8 +53,8 @@ def is_small(part: Part, element: float) -> bool:
 
 def has_edge(shape: Shape) -> bool:
     """Whether a flat shape has an edge that nodes ahead of it can be caught at: a box, or a mesh whose faces turn that far."""
-    if isinstance(shape, Box):
-        return True
+    if isinstance(shape, Box) or not flat(shape):
+        return isinstance(shape, Box)
     _, _, one, two = segments(shape)
     return bool((np.einsum("ni,ni->n", one, two) > -np.cos(EDGE)).any())
 
@@ -105,9 +109,9 @@ def pairs_by_faces(system: System, parts: Sequence[Part], rules: ContactRules) -
     elements = {k: element_of(one) for k, one in deforms.items()}
     able = dict(deforms)
     for k, part in enumerate(parts):
-        if k in deforms or not part.shapes or part.by_faces is False or not all(flat(shape) for shape, _, _ in part.shapes):
+        if k in deforms or part.by_faces is False or not has_faces(part):
             continue
-        edge = any(has_edge(shape) for shape, _, _ in part.shapes)
+        edge, round_ = any(has_edge(shape) for shape, _, _ in part.shapes), centre_line(part) is not None
         for other in (one for one in deforms if may[one, k]):
             if turned[other, k] and part.by_faces:
                 raise InputError(
@@ -116,8 +120,11 @@ def pairs_by_faces(system: System, parts: Sequence[Part], rules: ContactRules) -
                 )
             loose = rules.loose is None or rules.loose[k]
             shape = deforms[other].shape
-            seen = is_coarse(part, shape) if isinstance(shape, Strand) else edge
-            if part.by_faces or (loose and not turned[other, k] and (seen or is_small(part, elements[other]))):
+            if isinstance(shape, Strand):  # its points are round themselves: only long gaps between them hide a round part
+                seen = not round_ and (is_coarse(part, shape) or is_small(part, elements[other]))
+            else:
+                seen = edge or is_small(part, elements[other])
+            if part.by_faces or (loose and not turned[other, k] and seen):
                 pairs[other, k] = pairs[k, other] = True
         if pairs[k].any():
             able[k] = faces(part)

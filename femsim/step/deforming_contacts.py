@@ -412,7 +412,7 @@ def _beside(owners: Sequence[Part], able: Sequence[Deforming], where: Sequence[s
     """Neighbours of each point on a strand whose links contacts do not turn, (p, 2); -1 for all others."""
     beside = np.full((where[-1].stop, 2), -1)
     for part, one, own in zip(owners, able, where, strict=True):
-        if isinstance(one.shape, Strand) and not part.turns and len(one.rest) > 1:
+        if isinstance(one.shape, Strand) and not (part.turns or part.shapes) and len(one.rest) > 1:
             number = np.arange(own.start, own.stop)
             beside[own] = np.clip(np.column_stack([number - 1, number + 1]), own.start, own.stop - 1)
     return beside

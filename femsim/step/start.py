@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from contact import Box, Mesh
 from femsim.base.errors import InputError
 from femsim.model.bodies.outputs import points_of
+from femsim.model.faces import WITH_FACES, has_faces
 from femsim.scene.plausible import notes_on_settings
 from femsim.scene.scene import Scene
 from femsim.step.contacts import Contacts
@@ -162,13 +162,16 @@ def _check_thin(scene: Scene, thin: Sequence[Thin]) -> list[str]:
             raise InputError(
                 f"scene {scene.name!r}: {name!r} is {across[1]:.3g} mm across, and the surface nodes of "
                 f"{soft!r} are {edge:.3g} mm apart: it would pass between them without a force, "
-                f"since contact is at the nodes. Say scene.contact_by_faces({name!r}) if it is made of Box and Mesh; else take "
+                f"since contact is at the nodes. Say scene.contact_by_faces({name!r}) if it is made of {WITH_FACES}; else take "
                 f"elements of {across[1]:.2g} mm there, a thicker shape, or thin_shapes=True of the scene where they never have "
                 "contact."
             )
         if one.plate and not one.needle:
-            faces = all(isinstance(shape, (Box, Mesh)) for shape, _, _ in scene.parts[one.part].shapes)
-            by = f"scene.contact_by_faces({name!r}) gives" if faces else f"elements of {across[0]:.2g} mm there give"
+            by = (
+                f"scene.contact_by_faces({name!r}) gives"
+                if has_faces(scene.parts[one.part])
+                else f"elements of {across[0]:.2g} mm there give"
+            )
             notes[one.part, one.soft] = (
                 f"{name} is {across[0]:.3g} mm thick, and the surface nodes of {soft} are {edge:.3g} mm apart: with its edge it "
                 f"may pass between them without a force; {by} it contact there, and the health verdict says so if it passes"
@@ -197,6 +200,6 @@ def _thin_on_rods(scene: Scene, thin: Sequence[ThinOnRod]) -> list[str]:
         notes[one.part, one.rod] = (
             f"{name} is {1e3 * one.extents[1]:.3g} mm across, and fits between the links of {rod}, whose centres, where contact "
             f"is, are {1e3 * one.spacing:.3g} mm apart: take links of {1e3 * (one.extents[1] + 2.0 * one.radius):.2g} mm, or "
-            "contact_by_faces if it is made of Box and Mesh; the health verdict says so if it passes"
+            f"contact_by_faces if it is made of {WITH_FACES}; the health verdict says so if it passes"
         )
     return list(notes.values())

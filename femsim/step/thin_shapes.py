@@ -18,9 +18,10 @@ from femsim.step.state import State
 from femsim.step.system import System
 from femsim.step.thin_kernels import deepest, find_below
 
-#: A shape may pass between the surface nodes of a soft body where an extent of it is below the edges of the surface. It is a
-#: needle where two are below this part of them, and a plate, which will easily pass with its edge, where one is below this part.
-NEEDLE, PLATE = 0.5, 0.25
+#: A shape may pass between the surface nodes of a soft body where an extent of it is below this many edges of the surface, as
+#: between the four of a square. It is a needle where two are below this part of them, and a plate, which will easily pass with
+#: its edge, where one is below this part.
+PASSES, NEEDLE, PLATE = 1.5, 0.5, 0.25
 #: So many edges across a flat and a round shape give its force within about a tenth, but where a rim is just on nodes; measured.
 _ENOUGH_FLAT, _ENOUGH_ROUND = 2.0, 4.0
 #: Points on a shape are at most this part of those edges apart, but not more than so many between the ends of an edge.
@@ -69,7 +70,7 @@ def thin_shapes(parts: Sequence[Part], pairs: np.ndarray, sizes: np.ndarray) -> 
 
     ``pairs``, (np, np), bool, are those of points and shapes; ``sizes``, (np,), m, are those of `femsim.step.vitals.Sizes.part`.
     """
-    return (one for one in _on_soft(parts, pairs, sizes) if one.extents[0] < one.edge)
+    return (one for one in _on_soft(parts, pairs, sizes) if one.extents[0] < PASSES * one.edge)
 
 
 def narrow_shapes(parts: Sequence[Part], pairs: np.ndarray, sizes: np.ndarray) -> Iterator[tuple[Thin, float]]:
