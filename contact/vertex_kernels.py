@@ -24,7 +24,8 @@ TINY = 1e-5
 FACING = 0.1
 #: The same for a contact normal that comes from an edge or a vertex.
 FACING_RIM = 0.3
-#: A vertex is in front of a face where it rises above its plane by more than this: the sine, seen from a rim of the face.
+#: A vertex is in front of a face where it rises above its plane by more than this: the sine, seen from a rim of the face, and
+#: where that is further off, TINY of the longest edge there: a vertex beside a large box is no less outside far from its rim.
 RISES = 0.1
 #: Contacts of one vertex whose normals have at least this cosine count as one, the nearest; and of one point of a strand, which
 #: may lie in a tight ring: facets that are left out there would spring into it, others in each step.
@@ -151,18 +152,18 @@ def facing_round_vertex(q: int, outward: Vector, fan_start: IntArray, fan: IntAr
 
 
 @njit(cache=True, inner=True)
-def in_front_of_edge(e: int, offset: Vector, distance: float, features: Features) -> bool:
-    """Whether a vertex at an offset of this length (m) from a convex edge e is in front of a face beside it."""
+def in_front_of_edge(e: int, offset: Vector, least: float, features: Features) -> bool:
+    """Whether a vertex at an offset from a convex edge e rises by more than ``least`` (m) in front of a face beside it."""
     if not features.sharp[e]:
         return False
     first, second = features.edge_faces[e, 0], features.edge_faces[e, 1]
     above = max(dot(row(features.face_normal, first), offset), dot(row(features.face_normal, second), offset))
-    return above > RISES * distance
+    return above > least
 
 
 @njit(cache=True, inner=True)
-def in_front_of_vertex(q: int, offset: Vector, distance: float, features: Features) -> bool:
-    """Whether a vertex at an offset of this length (m) from a convex vertex q is in front of a face round it."""
+def in_front_of_vertex(q: int, offset: Vector, least: float, features: Features) -> bool:
+    """Whether a vertex at an offset from a convex vertex q rises by more than ``least`` (m) in front of a face round it."""
     above = 0.0
     for i in range(features.fan_start[q], features.fan_start[q + 1]):
         t = features.fan[i]
@@ -171,7 +172,7 @@ def in_front_of_vertex(q: int, offset: Vector, distance: float, features: Featur
             e = features.triangle_edges[t, k]
             if (features.edges[e, 0] == q or features.edges[e, 1] == q) and not features.level[e]:
                 return False
-    return above > RISES * distance
+    return above > least
 
 
 @njit(cache=True, inner=True)
@@ -260,9 +261,10 @@ def possible_contacts(
         gap = dot(normal, offset)
         if gap < 0.0 and not (on_face or strand or rounding):
             # the side of the edge or vertex, of which perhaps only one face was near, does not say that it is inside
-            if q < 0 and in_front_of_edge(e, offset, distance, features):
+            least = min(RISES * distance, TINY * sqrt(longest_edge2(points, triangles, t)))
+            if q < 0 and in_front_of_edge(e, offset, least, features):
                 continue
-            if q >= 0 and in_front_of_vertex(q, offset, distance, features):
+            if q >= 0 and in_front_of_vertex(q, offset, least, features):
                 continue
         if -gap <= features.depth[t] and (strand or on_face or dot(normal, outward) <= -FACING_RIM):
             count = keep_in_order(kept, count, gap, normal, k)

@@ -21,7 +21,7 @@ MUTANTS = (
     ),
     Mutant(
         "physics", "what is beside a convex edge counts as inside", "contact/vertex_kernels.py",
-        "return above > RISES * distance\n\n\n@njit(cache=True, inner=True)\ndef in_front_of_vertex",
+        "return above > least\n\n\n@njit(cache=True, inner=True)\ndef in_front_of_vertex",
         "return False\n\n\n@njit(cache=True, inner=True)\ndef in_front_of_vertex",
         "test_contact_by_faces.py::test_what_is_beside_a_rigid_box_is_not_deep_inside",
     ),

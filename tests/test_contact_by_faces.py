@@ -343,6 +343,23 @@ def test_what_is_beside_a_rigid_box_is_not_deep_inside() -> None:
     assert np.abs(found.frame[found.gap < 0.0, 0, 2]).min() > 0.99
 
 
+def test_what_is_beside_a_large_box_is_not_inside_far_from_its_rim() -> None:
+    """A corner 0.5 mm beside a side of a table looks at another one, 36 mm off: it was 38 mm inside of that, and pushed so."""
+    box = fs.box_tets((0.1, 0.1, 0.1), 1).surface()
+    hard = Surface(len(box.points), box.triangles, np.full(len(box.triangles), 0.05), rigid=True)
+    corner = np.array([-0.0142, 0.0505, 0.0499])
+    tip = corner + np.array([(0, 0, 0), (-0.01, -0.0004, -0.004), (-0.01, -0.0004, 0.004), (-0.01, 0.001, 0)])
+    triangles = ConvexHull(tip).simplices
+    inwards = np.einsum(
+        "ti,ti->t", np.cross(*(tip[triangles[:, k]] - tip[triangles[:, 0]] for k in (1, 2))), tip.mean(0) - tip[triangles[:, 0]]
+    )
+    triangles[inwards > 0] = triangles[inwards > 0][:, ::-1]
+    soft = Surface(4, triangles.astype(np.int64), np.full(4, 0.002))
+    points = np.concatenate([tip, box.points])
+    found = DeformableDetector([soft, hard], np.array([[False, True], [True, False]]), points).detect(points, 1e-3)
+    assert len(found) == 0 or found.gap.min() > 0.0
+
+
 def test_what_presses_on_a_flat_face_does_not_depend_on_its_triangles() -> None:
     """A soft block has contact with a table by its 9 nodes above it and where rims cross, however fine the mesh of the table."""
     found = []
