@@ -406,6 +406,39 @@ def examine(seed: int, number: int, steps: int, *, turn: bool) -> dict[str, Any]
     return out
 
 
+def report(told: Sequence[dict[str, Any]], command: str) -> str:
+    """Say what was found, as a page."""
+    verdicts = Counter(one["verdict"] or "error" for one in told)
+    said = Counter(kind for one in told if one["verdict"] != "good" for kind in {_kind(reason) for reason in one["reasons"]})
+    seconds, found = sum(one["seconds"] for one in told), [one for one in told if one["found"]]
+    lines = [
+        "# Random scenes", "",
+        f"Written by `{command}`, {seconds:.0f} s of processor time. The tool says what is drawn and what it is held",
+        "against: one to four bodies, thirty steps each, and again turned as a whole what is *good*.", "",
+        "| scenes | " + " | ".join(verdicts) + " | with a finding |", "|---" * (len(verdicts) + 2) + "|",
+        f"| {len(told)} | " + " | ".join(str(n) for n in verdicts.values()) + f" | {len(found)} |", "",
+        "What was said of those that are not *good*:", "",
+        *(f"- {count} times: {kind}" for kind, count in said.most_common()), "",
+        "Findings:", "",
+        *(f"- {one['number']}, {one['verdict']} ({one['scene']}): {'; '.join(one['found'])}" for one in found),
+    ]  # fmt: skip
+    return "\n".join(lines) + "\n"
+
+
+#: Words by which reasons are counted.
+_KINDS = (
+    "turns", "sub-steps", "inverted", "went between", "in each other", "came from nowhere", "did not converge", "along its surface",
+)  # fmt: skip
+
+
+def _kind(reason: str) -> str:
+    """What a reason is about, without its names and numbers."""
+    for kind in _KINDS:
+        if kind in reason:
+            return kind
+    return " ".join(word for word in reason.split() if not any(letter.isdigit() or letter in "_'" for letter in word))[:90]
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Examine scenes and write what was found."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -417,6 +450,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--minutes", type=float, default=1e9, help="no scene begins later")
     parser.add_argument("--no-turn", action="store_true")
     parser.add_argument("--save", type=Path, help="all that was found, as JSON lines")
+    parser.add_argument("--report", type=Path, help="the same as a page")
     given = parser.parse_args(arguments)
     began, told = time.monotonic(), []
     examine(given.seed, given.first, 2, turn=False)  # kernels are there for all workers
