@@ -427,7 +427,8 @@ def report(told: Sequence[dict[str, Any]], command: str) -> str:
 
 #: Words by which reasons are counted.
 _KINDS = (
-    "turns", "sub-steps", "inverted", "went between", "in each other", "came from nowhere", "did not converge", "along its surface",
+    "turns", "sub-steps", "inverted", "went between", "in each other", "came from nowhere", "did not converge",
+    "along its surface",
 )  # fmt: skip
 
 
