@@ -79,6 +79,16 @@ MUTANTS = (
         "or mantles_apart(a, b, shapes)[0] >= 0.0", "or False",
         "test_cones.py",
     ),
+    Mutant(
+        "physics", "a ball is held off by the nearest facet alone", "contact/vertex_kernels.py",
+        "(MAX_ROUND, SAME_RIGID if vertices.rigid else SAME_ROUND)", "(MAX_ROUND, SAME_ROUND)",
+        "test_small_balls.py::test_the_centre_of_a_ball_is_held_off_by_each_of_two_facets",
+    ),
+    Mutant(
+        "physics", "what is beside a large box counts as inside far from its rim", "contact/vertex_kernels.py",
+        "least = min(RISES * distance, TINY * sqrt(longest_edge2(points, triangles, t)))", "least = RISES * distance",
+        "test_contact_by_faces.py::test_what_is_beside_a_large_box_is_not_inside_far_from_its_rim",
+    ),
     # ------------------------------------------------------------------ judges
     Mutant(
         "judges", "an infinite scale makes any residual 0", "contact/metrics_kernels.py",

@@ -102,7 +102,8 @@ MUTANTS = (
         "test_rod.py::test_links_are_bricks test_cable_scenes.py::test_hanging_cable_is_a_catenary",
     ),
     Mutant(
-        "physics", "edges of a rigid part do not press flat edges", "femsim/model/faces.py", "rigid=True", "rigid=False",
+        "physics", "edges of a rigid part do not press flat edges", "femsim/model/faces.py",
+        "np.concatenate(depth), rigid=True)", "np.concatenate(depth), rigid=False)",
         "test_contact_by_faces.py::test_the_edge_of_a_box_presses_a_flat_surface_between_its_nodes",
     ),
     Mutant(
@@ -149,6 +150,16 @@ MUTANTS = (
         "physics", "a cable becomes slack by its length in the middle of the step", "femsim/model/actuators.py",
         "end_of_step(x, v_hat, self._settings) if self._settings.conserving else None", "None",
         "test_tendons.py::test_a_cable_that_becomes_slack_and_taut_gives_back_what_it_took",
+    ),
+    Mutant(
+        "physics", "a capsule lies across its axis on faces", "femsim/model/faces.py",
+        "shape.half_length * np.asarray(rotation)[:, 2]", "shape.half_length * np.asarray(rotation)[:, 0]",
+        "test_small_balls.py::test_it_lies_on_the_face_between_nodes",
+    ),
+    Mutant(
+        "physics", "nothing keeps stiff pumped fluids from swinging", "femsim/model/swings.py",
+        "self._evenness.share * min(_STIFFER * settings.strain_damping, _MOST)", "0.0",
+        "test_chambers.py::test_water_that_is_pumped_in_obeys_its_law_at_the_end_of_each_step",
     ),
     # ------------------------------------------------------------------ sensors
     Mutant(

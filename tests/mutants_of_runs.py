@@ -101,6 +101,11 @@ MUTANTS = (
         "* (sign * factor))", "* factor)",
         "test_compare_columns.py",
     ),
+    Mutant(
+        "sensors", "nodes beyond the edge of a box bear a share of its area", RUN + "sensors.py",
+        "            bears[number, side] &= own\n", "            pass\n",
+        "test_gauges.py::test_area_under_a_box_is_that_of_its_face",
+    ),
     # ------------------------------------------------------------------ energies
     Mutant(
         "energies", "the summary gives to friction what damping took", RUN + "result.py",

@@ -145,13 +145,13 @@ MUTANTS = (
     ),
     Mutant(
         "physics", "a large box meets soft bodies at their nodes alone", STEP + "by_faces.py",
-        "(seen or is_small(part, elements[other]))", "is_small(part, elements[other])",
+        "seen = edge or is_small(part, elements[other])", "seen = is_small(part, elements[other])",
         "test_snags.py::test_a_free_box_slides_on_a_soft_pad_as_far_as_friction_lets_it test_contact_by_faces.py::"
         "test_meshes_have_it_with_soft_bodies_where_they_have_edges",
     ),
     Mutant(
         "physics", "a small mesh meets soft bodies at their nodes alone", STEP + "by_faces.py",
-        "(seen or is_small(part, elements[other]))", "seen",
+        "seen = edge or is_small(part, elements[other])", "seen = edge",
         "test_contact_by_faces.py::test_meshes_have_it_with_soft_bodies_where_they_have_edges",
     ),
     Mutant(
@@ -234,6 +234,16 @@ MUTANTS = (
         "physics", "links that slide on curved shapes keep the normals of the start", STEP + "stepper.py",
         "max(along / _ON_CURVES, past)", "past",
         "test_cable_scenes.py::test_friction_round_a_peg_does_not_depend_on_how_far_a_cable_slides_in_a_step",
+    ),
+    Mutant(
+        "physics", "balls of two elements meet nodes", STEP + "by_faces.py",
+        "ROUND = 3.0", "ROUND = 1.0",
+        "test_small_balls.py::test_free_ones_and_obstacles_below_three_elements_across_have_it_by_default",
+    ),
+    Mutant(
+        "physics", "glued nodes press on what exact motions lead", STEP + "whole_joints.py",
+        "Grouped([*welds, *led] if welds else [], n_parts, part, node)", "Grouped([], n_parts, part, node)",
+        "test_robot_joins.py",
     ),
     # ------------------------------------------------------------------ sensors
     Mutant(
@@ -444,5 +454,10 @@ MUTANTS = (
         "judges", "forces along a surface count as pushing into it", STEP + "vitals_kernels.py",
         "first, around, enough) < enough:", "first, around, enough) < 0.0:",
         "test_snags.py",
+    ),
+    Mutant(
+        "judges", "what fits between the four nodes of a square is not watched", STEP + "thin_shapes.py",
+        "PASSES, NEEDLE, PLATE = 1.5, 0.5, 0.25", "PASSES, NEEDLE, PLATE = 1.0, 0.5, 0.25",
+        "test_small_balls.py::test_a_driven_ball_that_nodes_let_through_is_said",
     ),
 )  # fmt: skip
