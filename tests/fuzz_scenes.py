@@ -299,17 +299,20 @@ def run(drawn: Drawn, turned: Rotation, steps: int, **settings: Any) -> Told:
     with fs.Simulation(build(drawn, turned, **settings)) as sim:
         rows, spins, momenta, forces, seconds, least = [], [], [], [], [], 0.0
         scale = (0.0, 0.0)
-        for _ in range(steps + 1):
+
+        def look() -> tuple[float, float]:
             p, spin, size_p, size_spin = _momenta(sim)
             momenta.append(turned.inv().apply(p))
             spins.append(turned.inv().apply(spin))
-            scale = max(scale[0], size_p), max(scale[1], size_spin)
-            if len(rows) == steps:
-                break
+            return max(scale[0], size_p), max(scale[1], size_spin)
+
+        scale = look()
+        for _ in range(steps):
             began = time.process_time()
             sim.step()
             seconds.append(time.process_time() - began)
             rows.append(sim.row())
+            scale = look()
             if drawn.ground != "space":
                 forces.append(turned.inv().apply(sim.read("ground").force))
             least = min(least, _height(drawn, _points(drawn, sim, turned)))
@@ -343,7 +346,7 @@ def check(drawn: Drawn, told: Told) -> list[str]:
     else:
         mass = sum(told_masses(drawn))
         weight = np.array((0, 0, -GRAVITY * mass))
-        pull = np.diff(told.momenta, axis=0)[: len(told.forces)] / dt - weight + told.forces
+        pull = np.diff(told.momenta, axis=0) / dt - weight + told.forces
         wrong = np.abs(pull).max() / max(np.abs(told.forces).max(), GRAVITY * mass)
         if wrong > 1e-5:
             found.append(f"forces on the ground differ from the momentum by {wrong:.2g} of the largest")
@@ -406,15 +409,15 @@ def examine(seed: int, number: int, steps: int, *, turn: bool) -> dict[str, Any]
     return out
 
 
-def report(told: Sequence[dict[str, Any]], command: str) -> str:
+def report(told: Sequence[dict[str, Any]], options: str) -> str:
     """Say what was found, as a page."""
     verdicts = Counter(one["verdict"] or "error" for one in told)
     said = Counter(kind for one in told if one["verdict"] != "good" for kind in {_kind(reason) for reason in one["reasons"]})
     seconds, found = sum(one["seconds"] for one in told), [one for one in told if one["found"]]
     lines = [
         "# Random scenes", "",
-        f"Written by `{command}`, {seconds:.0f} s of processor time. The tool says what is drawn and what it is held",
-        "against: one to four bodies, thirty steps each, and again turned as a whole what is *good*.", "",
+        f"Written by `python tests/fuzz_scenes.py {options}`, {seconds:.0f} s of processor time. The tool says what is drawn and",
+        "what it is held against: one to four bodies, thirty steps each, and again turned as a whole what is *good*.", "",
         "| scenes | " + " | ".join(verdicts) + " | with a finding |", "|---" * (len(verdicts) + 2) + "|",
         f"| {len(told)} | " + " | ".join(str(n) for n in verdicts.values()) + f" | {len(found)} |", "",
         "What was said of those that are not *good*:", "",
@@ -474,21 +477,18 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 save.write(json.dumps(one) + "\n")
                 save.flush()
             if one["found"] or one["verdict"] != "good":
+                reasons = [reason[:160] for reason in one["reasons"][:2]]
                 print(
-                    one["number"],
-                    one["verdict"],
-                    f"{one['seconds']:.1f} s",
-                    one.get("scene"),
-                    [r[:160] for r in one["reasons"][:2]],
-                    one["found"],
-                    flush=True,
+                    one["number"], one["verdict"], f"{one['seconds']:.1f} s", one.get("scene"), reasons, one["found"], flush=True
                 )
-    print(
-        Counter(one["verdict"] for one in told),
-        "findings",
-        sum(bool(one["found"]) for one in told),
-        f"{time.monotonic() - began:.0f} s",
-    )
+    told.sort(key=lambda one: int(one["number"]))
+    if given.report:
+        words = (
+            f"python tests/fuzz_scenes.py --scenes {len(told)} --first {given.first} --seed {given.seed} --report {given.report}"
+        )
+        given.report.write_text(report(told, words))
+    found = sum(bool(one["found"]) for one in told)
+    print(Counter(one["verdict"] for one in told), f"findings {found}, {time.monotonic() - began:.0f} s")
 
 
 if __name__ == "__main__":
