@@ -13,7 +13,7 @@ from femsim.base.rotations import cross_matrix
 from femsim.base.wrenches import move_wrench
 from femsim.model.bodies.body import StepSettings
 from femsim.model.bodies.rod import Rod
-from femsim.model.frames import HoldFrame
+from femsim.model.frames import HoldFrame, width_of
 
 
 class Constraint(NamedTuple):
@@ -70,6 +70,9 @@ class Coupling(Protocol):
         What these rows lack where the last ``prepare`` led; empty without rows.
     pushed : ndarray, (m,), N and N m
         What they did to the rows of v in the last step; empty without rows.
+    width : float
+        Least width of a patch of nodes by which it holds a body, where the last ``settle`` found it, relative to that at rest;
+        1 without a patch.
     """
 
     name: str
@@ -82,6 +85,7 @@ class Coupling(Protocol):
     joins: bool
     opening: np.ndarray
     pushed: np.ndarray
+    width: float
 
     def prepare(self, q: Sequence[np.ndarray], t: float, v_hat: np.ndarray | None = None) -> None:
         """Read the coordinates of its bodies where it acts: at the start of the step, or where ``v_hat``, (m,), leads.
@@ -195,6 +199,7 @@ class CouplingDefaults:
     joins = False
     opening: np.ndarray = np.zeros(0)
     pushed: np.ndarray = np.zeros(0)
+    width = 1.0
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {getattr(self, 'name', '')!r}>"
@@ -385,6 +390,7 @@ class HeldEnd(CouplingDefaults):
         force = self._rod.end_wrench[self._end, :3].copy()
         self.forces, self._pulls = (force, -force), about_centres(self._rod.end_wrench[self._end], self._arms)
         self._rod.place_end(self._end, self._frame.place(q[0]))
+        self.width = width_of(self._frame, q[0])
 
 
 def about_centres(wrench: np.ndarray, arms: np.ndarray) -> np.ndarray:

@@ -330,6 +330,28 @@ class PatchFrame(OnNodes):
         """(6, 3 k): weighted mean velocity, moved to the frame, and angular velocity of the polar rotation."""
         return self._jacobian
 
+    def width(self, q: np.ndarray) -> float:
+        """Least eigenvalue of tr(P) I - P at coordinates of the body, relative to that at rest.
+
+        It is how wide the nodes are beside the line that they are nearest to. Where it is zero no rotation fits them best, and the
+        least torque turns the frame; below, another one does.
+        """
+        x = q.reshape(-1, 3)[self.nodes]
+        return self._across(x) / self._across(self._rest)
+
+    def _across(self, x: np.ndarray) -> float:
+        """Sum of the two least singular values of C at places (k, 3) of the nodes, the least with the sign of its determinant."""
+        C = ((x - self.weights @ x) * self.weights[:, None]).T @ self._rest
+        if not np.isfinite(C).all():
+            return np.nan
+        s = np.linalg.svd(C, compute_uv=False)
+        return float(s[1] + np.copysign(s[2], np.linalg.det(C)))
+
+
+def width_of(frame: HoldFrame | None, q: np.ndarray) -> float:
+    """Width of the patch of nodes that a frame is spread over, see :meth:`PatchFrame.width`; 1 for all other frames."""
+    return frame.width(q) if isinstance(frame, PatchFrame) else 1.0
+
 
 def surface_patch(body: Tetrahedra, point: np.ndarray, radius: float) -> tuple[np.ndarray, np.ndarray, float]:
     """Surface nodes that hold a frame at a point: those of the closest triangles and all within a radius of that point.

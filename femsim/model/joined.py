@@ -18,7 +18,7 @@ import numpy as np
 from femsim.base.rotations import cross_matrix
 from femsim.model.bodies.body import StepSettings
 from femsim.model.couplings import Constraint, CouplingDefaults, about_centres
-from femsim.model.frames import HoldFrame, OnNodes
+from femsim.model.frames import HoldFrame, OnNodes, width_of
 
 #: Part of its bound that a force of friction may lack where the joint counts as moving.
 _SLIDES = 1e-9
@@ -306,8 +306,10 @@ class Joined(CouplingDefaults):
         """Nothing depends on the velocity."""
 
     def settle(self, q: Sequence[np.ndarray]) -> None:
-        """Tell what it did to links in the step."""
+        """Tell what it did to links in the step, and how wide its patches are now."""
         self._pulls = self._signs * about_centres(self.wrench, self._reach)
+        frames = [side.frame for side in self.sides if side.frame is not None]
+        self.width = 1.0 if self.broken else min(width_of(frame, each) for frame, each in zip(frames, q, strict=True))
 
     # ------------------------------------------------------------------ what is kept and read
 

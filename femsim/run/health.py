@@ -24,6 +24,8 @@ _JAM = 1e6
 _NEAR_LIMIT = 0.8
 #: Steps between two looks at how far bodies have gone.
 _EVERY = 10
+#: Parts of its width that a patch of nodes has lost which is doubtful, and wrong.
+_FOLDED = (0.5, 0.8)
 _SMALLER = "Take a smaller dt."
 #: ... where another integrator creates no energy: backward Euler gives it to what turns while it is compressed, the mid-point
 #: rule to what is stiff.
@@ -99,6 +101,7 @@ class HealthWatch:
         self._elements(report, when)
         self._chambers(when)
         self._springs(when)
+        self._patches(when)
         self._equations(report, when)
         self._moves(report, when)
         self._motors(report, when)
@@ -333,6 +336,16 @@ class HealthWatch:
                     "way round",
                     "Its torque changed sides. Turn it less, or give it a larger angular stiffness.",
                 )  # fmt: skip
+
+    def _patches(self, when: When) -> None:
+        """Judge how far patches of nodes have folded by which joints and ends of rods hold soft bodies."""
+        for coupling in self._stepper.system.couplings:
+            self.findings.judge(
+                "folded", [coupling.name], 1.0 - coupling.width, _FOLDED, when,
+                f"nodes of a soft body that {coupling.name} holds have folded into {max(coupling.width, 0.0):.0%} of their width, "
+                "and where they are in one line, nothing says how they turn",
+                "Load it less, take finer elements, or weld a rigid plate to more of its nodes and join that.",
+            )  # fmt: skip
 
     def _equations(self, report: StepReport, when: When) -> None:
         unbalanced, lacking = self._bodies(report.unbalanced), self._bodies(report.lacking)
