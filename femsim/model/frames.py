@@ -333,8 +333,8 @@ class PatchFrame(OnNodes):
     def width(self, q: np.ndarray) -> float:
         """Least eigenvalue of tr(P) I - P at coordinates of the body, relative to that at rest.
 
-        It is how wide the nodes are beside the line that they are nearest to. Where it is zero no rotation fits them best, and the
-        least torque turns the frame; below, another one does.
+        It is how wide the nodes are across the line that they are nearest to. Where it is zero no rotation fits them best, and
+        the least torque turns the frame.
         """
         x = q.reshape(-1, 3)[self.nodes]
         return self._across(x) / self._across(self._rest)
@@ -385,3 +385,20 @@ def surface_patch(body: Tetrahedra, point: np.ndarray, radius: float) -> tuple[n
     near[triangles[distances <= distances[nearest] + 1e-6 * radius]] = True  # a point on an edge or corner is close to several
     nodes = np.flatnonzero(near)
     return nodes, weights[nodes], float(distances[nearest])
+
+
+def reach_of_ring(body: Tetrahedra, point: np.ndarray) -> float:
+    """Radius, m, of a patch of :func:`surface_patch` that goes beyond the triangles that are closest to a point.
+
+    It is the mean distance of the corners next to theirs. The closest triangles alone fold easily: a torque on three or four
+    nodes without neighbours in the patch presses them into one line.
+    """
+    triangles = boundary_triangles(body.tets)
+    closest = closest_points_on_triangles(point, body.rest[triangles])
+    distances = np.linalg.norm(closest - point, axis=1)
+    size = float(np.ptp(body.rest, axis=0).max())
+    first = triangles[distances <= distances.min() + 1e-9 * size]
+    around = np.setdiff1d(triangles[np.isin(triangles, first).any(axis=1)], first)
+    if not len(around):
+        return 0.0
+    return float(np.linalg.norm(body.rest[around] - closest[int(np.argmin(distances))], axis=1).mean())

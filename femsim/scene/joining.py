@@ -9,7 +9,7 @@ import numpy as np
 from femsim.base.errors import InputError, did_you_mean, meant
 from femsim.base.rotations import quaternion_from_matrix
 from femsim.model.contact_rules import UntilBroken, Welded
-from femsim.model.frames import HoldFrame
+from femsim.model.frames import HoldFrame, reach_of_ring
 from femsim.model.holds import chosen_nodes
 from femsim.model.joined import Joined, NodeFrame, Side, Strength
 from femsim.model.joints import JOINTS, Glue, JointKind
@@ -155,13 +155,13 @@ def _carried(scene: SceneContents, part: int, pose: np.ndarray) -> HoldFrame | N
     """Frame at a pose that the body of a part carries; None where it stands still."""
     if part < 0 or scene.parts[part].body < 0:
         return None
-    return scene.bodies[scene.parts[part].body].hold_frame(scene.parts[part].link, pose, _reach(scene, part))
+    return scene.bodies[scene.parts[part].body].hold_frame(scene.parts[part].link, pose, _reach(scene, part, pose[:3]))
 
 
-def _reach(scene: SceneContents, part: int) -> float:
-    """Radius, m, of the patch of a soft body that carries a frame: a tenth of its size."""
+def _reach(scene: SceneContents, part: int, place: np.ndarray) -> float:
+    """Radius, m, of the patch of a soft body that carries a frame: a tenth of its size, or more where that is one element."""
     tets = scene.bodies[scene.parts[part].body].tetrahedra_at_start()
-    return 0.0 if tets is None else 0.1 * float(np.ptp(tets.rest, axis=0).max())
+    return 0.0 if tets is None else max(0.1 * float(np.ptp(tets.rest, axis=0).max()), reach_of_ring(tets, place))
 
 
 def _frame(what: str, axis: Vector | None) -> np.ndarray:
