@@ -342,8 +342,8 @@ class HealthWatch:
         for coupling in self._stepper.system.couplings:
             self.findings.judge(
                 "folded", [coupling.name], 1.0 - coupling.width, _FOLDED, when,
-                f"nodes of a soft body that {coupling.name} holds have folded into {coupling.width:.0%} of their width; where they "
-                "are in one line, nothing says how they turn",
+                f"nodes of a soft body that {coupling.name} holds have folded into {coupling.width:.0%} of their width; where "
+                "they are in one line, nothing says how they turn",
                 "Load it less, take finer elements, or weld a rigid plate to more of its nodes and join that.",
             )  # fmt: skip
 
