@@ -20,6 +20,7 @@ import numpy.typing as npt
 from contact.compiled import njit
 from contact.detect_kernels import BOX, CAPSULE, CONE, CYLINDER, DEEPER, HAIR, LEAN, PLANE, SPHERE, Distance, shape_distance
 from contact.distance_kernels import closest_on_lines
+from contact.frustum_kernels import cone_distance
 from contact.placed_kernels import Output, Place, Shapes, axis_of, move_up, moved, near, own, place_of, put, world
 from contact.segment_kernels import ALONG, FLAT, GOLDEN, SECTIONS, SHALLOW, across_rims, segment_contacts, sharpest
 from contact.shapes import RIM_POINTS
@@ -35,11 +36,16 @@ NEARLY_FLAT = 0.05
 #: Along a rim a dip of the distance by less than this fraction of the radius is none.
 LEVEL = 1e-9
 
-#: Steps of the search for the direction of least overlap.
-TURNS = 24
+#: Steps of the search for the direction of least overlap, and how much closer it looks where one gains nothing.
+TURNS, CLOSER = 80, 0.7
 
-#: Features of contacts that are no points of a rim: those of segments start at SEGMENT, each has room for five.
-SEGMENT, DEEPEST, CROSSING, OVERLAP = 1, 101, 102, 103
+#: Times that a point goes from one shape to the other and back, to learn whether they overlap, and how much
+#: farther it goes than to their surfaces, of the size of one.
+PROJECTIONS, INTO = 100, 2e-2
+
+#: Features of contacts other than that of a point of a rim, 0: those of segments start at SEGMENT, each has room for five, those
+#: of the same point with the six faces of a box at FACE.
+SEGMENT, FACE, DEEPEST, CROSSING, OVERLAP = 1, 61, 101, 102, 103
 
 
 @njit(cache=True)
@@ -60,7 +66,7 @@ def rolling_contacts(count: int, shapes: Shapes, may_contact: BoolArray, out: Ou
                 continue
             if kind == PLANE:
                 normal = axis_of(shapes.rotation, b, 2)
-                count = face_contacts(count, a, b, normal, place_of(shapes.translation, b), -1, shapes, out)
+                count = face_contacts(count, a, b, normal, place_of(shapes.translation, b), -1, 0, shapes, out)
             elif not near(a, b, shapes):
                 continue
             elif kind == BOX:
@@ -72,18 +78,12 @@ def rolling_contacts(count: int, shapes: Shapes, may_contact: BoolArray, out: Ou
                     count, a, b, SEGMENT, place_of(shapes.translation, b), along, shapes.size[b, 1], shapes.size[b, 0],
                     none, none, shapes, out,
                 )  # fmt: skip
-            elif kind == shapes.kind[a]:  # two cylinders or two cones
+            elif kind == CYLINDER or kind == CONE:
                 both = shapes.rim[b] >= 0 and may_contact[shapes.body[b], shapes.body[a]]
                 if a < b or not both:
                     count = cylinder_contacts(count, a, b, both, distance, shapes, out)
             else:
                 count, _ = rim_contacts(count, a, b, distance, shapes, out)
-                if kind == CYLINDER:
-                    along, none = axis_of(shapes.rotation, b, 2), (0.0, 0.0, 0.0)
-                    count = segment_contacts(
-                        count, a, b, CROSSING, place_of(shapes.translation, b), along, shapes.size[b, 1], shapes.size[b, 0],
-                        none, none, shapes, out,
-                    )  # fmt: skip
     return count
 
 
@@ -113,8 +113,10 @@ def rim_on_face(k: int, normal: Vector, radius: float, half_length: float, top: 
 
 
 @njit(cache=True, inner=True)
-def face_contacts(count: int, a: int, b: int, normal: Vector, origin: Place, axis: int, shapes: Shapes, out: Output) -> int:
-    """Contacts of the rims of cylinder a with a face through ``origin`` (world) of b.
+def face_contacts(
+    count: int, a: int, b: int, normal: Vector, origin: Place, axis: int, feature: int, shapes: Shapes, out: Output
+) -> int:
+    """Contacts of the rims of cylinder a with a face through ``origin`` (world) of b, which are all named ``feature``.
 
     The face is unbounded for ``axis`` -1; else it is that of a box across this axis, and points beside it by more than HAIR of
     the largest half extent are no contacts.
@@ -136,7 +138,7 @@ def face_contacts(count: int, a: int, b: int, normal: Vector, origin: Place, axi
             beside = max(abs(offset[i]) - shapes.size[b, i], abs(offset[j]) - shapes.size[b, j])
             if beside > hair:
                 continue
-        count = put(count, shapes.rim[a] + k, b, 0, gap, normal, point, out)
+        count = put(count, shapes.rim[a] + k, b, feature, gap, normal, point, out)
     return count
 
 
@@ -160,8 +162,10 @@ def face_gap(face: int, a: int, b: int, shapes: Shapes) -> tuple[float, Vector]:
 def box_contacts(count: int, a: int, b: int, shapes: Shapes, out: Output) -> int:
     """Contacts of cylinder a with the faces and the edges of box b; corners of boxes are points of their own.
 
-    A face counts unless it is behind the cylinder by more than DEEPER times the depth along the normal of the best face.
+    A face counts unless it is behind the cylinder by more than DEEPER times the depth along the normal of the best face. For cones
+    see also :func:`within_overlap`.
     """
+    before = count
     best = -inf
     for face in range(6):
         best = max(best, face_gap(face, a, b, shapes)[0])
@@ -172,7 +176,9 @@ def box_contacts(count: int, a: int, b: int, shapes: Shapes, out: Output) -> int
     for face in range(6):
         gap, normal = face_gap(face, a, b, shapes)
         if gap >= min(best, DEEPER * best) - hair:
-            count = face_contacts(count, a, b, normal, moved(centre, size[b, face // 2], normal), face // 2, shapes, out)
+            count = face_contacts(
+                count, a, b, normal, moved(centre, size[b, face // 2], normal), face // 2, FACE + face, shapes, out
+            )
     for i in range(3):
         j, k = (i + 1) % 3, (i + 2) % 3
         for e in range(4):
@@ -182,7 +188,7 @@ def box_contacts(count: int, a: int, b: int, shapes: Shapes, out: Output) -> int
             one, two = times(first, y), times(second, z)
             number = SEGMENT + 5 * (4 * i + e)
             count = segment_contacts(count, a, b, number, middle, x, size[b, i], 0.0, one, two, shapes, out)
-    return count
+    return within_overlap(before, count, a, b, shapes, out) if shapes.kind[a] == CONE else count
 
 
 # ------------------------------------------------------------------ rims on curved shapes
@@ -356,8 +362,8 @@ def cylinder_contacts(count: int, a: int, b: int, both: bool, distance: FloatArr
     """Contacts of cylinders, or cones, a and b, with the rims of both where ``both``.
 
     Where a rim is inside the other cylinder but no contact faces it, as after a step in which they shot into each other, there is
-    one in the direction of least overlap; for cones see :func:`within_overlap`. Most pairs are apart along an axis or the line
-    between the centres.
+    one in the direction of least overlap; where one is a cone see :func:`within_overlap`. Most pairs are apart along an axis or
+    the line between the centres.
     """
     between = minus(place_of(shapes.translation, a), place_of(shapes.translation, b))
     length = sqrt(dot(between, between))
@@ -370,19 +376,51 @@ def cylinder_contacts(count: int, a: int, b: int, both: bool, distance: FloatArr
     if both:
         count, other = rim_contacts(count, b, a, distance, shapes, out)
         least = min(least, other)
+    if shapes.kind[a] != shapes.kind[b]:
+        if shapes.kind[a] == CONE:
+            count = axis_on_cone(count, a, b, shapes, out)
+        elif both:
+            count = axis_on_cone(count, b, a, shapes, out)
+        return within_overlap(before, count, a, b, shapes, out)
     if shapes.kind[a] == CONE:
         return within_overlap(before, mantles_of_cones(count, a, b, shapes, out), a, b, shapes, out)
     count = mantle_contact(count, a, b, shapes, out)
     if count > before or least >= 0.0:
         return count
-    gap, normal, place = least_overlap(a, b, shapes)
+    gap, normal, place = least_overlap(a, b, axis_of(shapes.rotation, a, 2), shapes)
     return put(count, shapes.rim[a], b, OVERLAP, gap, normal, place, out) if gap < 0.0 else count
 
 
 @njit(cache=True, inner=True)
+def axis_on_cone(count: int, a: int, b: int, shapes: Shapes, out: Output) -> int:
+    """Contact of the mantle of cylinder b, by its axis, with cone a."""
+    along, none = axis_of(shapes.rotation, b, 2), (0.0, 0.0, 0.0)
+    return segment_contacts(
+        count,
+        a,
+        b,
+        CROSSING,
+        place_of(shapes.translation, b),
+        along,
+        shapes.size[b, 1],
+        shapes.size[b, 0],
+        none,
+        none,
+        shapes,
+        out,
+    )
+
+
+@njit(cache=True, inner=True)
 def extent(direction: Vector, s: int, shapes: Shapes) -> Vector:
-    """Point of cylinder or cone s that lies farthest along a direction, from the middle of its axis, m."""
+    """Point of cylinder, cone or box s that lies farthest along a direction, from its middle, m."""
     axis = axis_of(shapes.rotation, s, 2)
+    if shapes.kind[s] == BOX:
+        end = (0.0, 0.0, 0.0)
+        for i in range(3):
+            axis = axis_of(shapes.rotation, s, i)
+            end = moved(end, shapes.size[s, i] if dot(direction, axis) >= 0.0 else -shapes.size[s, i], axis)
+        return end
     cosine = dot(direction, axis)
     across = minus(direction, times(cosine, axis))
     length = sqrt(dot(across, across))
@@ -394,35 +432,90 @@ def extent(direction: Vector, s: int, shapes: Shapes) -> Vector:
 
 
 @njit(cache=True, inner=True)
-def least_overlap(a: int, b: int, shapes: Shapes) -> tuple[float, Vector, Place]:
-    """Gap of cylinders or cones a and b along the direction in which it is largest, that direction, and a place between them.
+def gap_along(way: Vector, a: int, b: int, shapes: Shapes) -> float:
+    """Gap of cylinders, cones or boxes a and b along a direction from b to a, m."""
+    between = minus(place_of(shapes.translation, a), place_of(shapes.translation, b))
+    return dot(way, minus(moved(between, 1.0, extent(times(-1.0, way), a, shapes)), extent(way, b, shapes)))
 
-    It leads from b to a. The search starts from the line between the centres; its turns halve where none gains.
+
+@njit(cache=True, inner=True)
+def climb(normal: Vector, a: int, b: int, shapes: Shapes) -> tuple[float, Vector]:
+    """Largest gap of such a and b along directions from b to a uphill of this one, m, and its direction.
+
+    The gap has ridges: six ways around are tried, turned from one time to the next, and closer where none gains. It ends where
+    they are apart.
     """
-    centre = place_of(shapes.translation, b)
-    between = minus(place_of(shapes.translation, a), centre)
-    length = sqrt(dot(between, between))
-    normal = times(1.0 / length, between) if length > 0.0 else (0.0, 0.0, 1.0)
-    gap, turn = -inf, 0.5
-    for _ in range(TURNS):
+    gap, turn = gap_along(normal, a, b, shapes), 0.5
+    for trial in range(TURNS):
+        if gap >= 0.0:
+            break
         x = (0.0, normal[2], -normal[1]) if abs(normal[0]) < 0.6 else (normal[2], 0.0, -normal[0])
         x = times(1.0 / sqrt(dot(x, x)), x)
         y = cross(normal, x)
         best, found = gap, normal
-        for k in range(9):
-            way = moved(moved(normal, turn * (k // 3 - 1), x), turn * (k % 3 - 1), y)
+        for k in range(6):
+            angle = pi / 3.0 * (k + GOLDEN * trial)
+            way = moved(moved(normal, turn * cos(angle), x), turn * sin(angle), y)
             way = times(1.0 / sqrt(dot(way, way)), way)
-            on_a, on_b = extent(times(-1.0, way), a, shapes), extent(way, b, shapes)
-            apart = dot(way, minus(moved(between, 1.0, on_a), on_b))
+            apart = gap_along(way, a, b, shapes)
             if apart > best:
                 best, found = apart, way
         if best > gap:
             gap, normal = best, found
         else:
-            turn *= 0.5
+            turn *= CLOSER
+    return gap, normal
+
+
+@njit(cache=True, inner=True)
+def least_overlap(a: int, b: int, first: Vector, shapes: Shapes) -> tuple[float, Vector, Place]:
+    """Gap of such a and b along the direction in which it is largest, that direction, and a place between them.
+
+    It leads from b to a, and is searched for from ``first`` and from the line between the centres. Where one is found along which
+    they are apart it may be any.
+    """
+    centre = place_of(shapes.translation, b)
+    between = minus(place_of(shapes.translation, a), centre)
+    length = sqrt(dot(between, between))
+    gap, normal = climb(first, a, b, shapes)
+    if gap < 0.0 and length > 0.0:
+        other, way = climb(times(1.0 / length, between), a, b, shapes)
+        if other > gap:
+            gap, normal = other, way
     on_a, on_b = extent(times(-1.0, normal), a, shapes), extent(normal, b, shapes)
     middle = times(0.5, moved(moved(between, 1.0, on_a), 1.0, on_b))
     return gap, normal, moved(centre, 1.0, middle)
+
+
+@njit(cache=True, inner=True)
+def beside(point: Place, s: int, shapes: Shapes) -> tuple[float, Vector]:
+    """Distance of a point from shape s, m, and the outward normal there."""
+    x, y, z = own(shapes.rotation, s, minus(point, place_of(shapes.translation, s)))
+    d, nx, ny, nz = shape_distance(s, x, y, z, shapes.kind, shapes.size, shapes.grid_values, shapes.grid_index, shapes.grid_place)
+    return d, world(shapes.rotation, s, (nx, ny, nz))
+
+
+@njit(cache=True, inner=True)
+def common(a: int, b: int, shapes: Shapes) -> int:
+    """Whether cylinders, cones or boxes a and b are known to have a point in common, 1, or to be apart, -1; else 0.
+
+    A point goes to the closest one of a, to that of b, and so on, to where they are nearest; every other time a little farther (INTO, or a tenth),
+    and so into both.
+    """
+    point, farther = place_of(shapes.translation, b), INTO * max(shapes.size[a, 0], shapes.size[a, 1])
+    for k in range(PROJECTIONS):
+        more = 0.0 if k % 2 == 0 else farther if k % 4 == 1 else 0.1 * farther
+        d, normal = beside(point, a, shapes)
+        if d <= 0.0:
+            return 1
+        point = moved(point, -d - more, normal)
+        d, normal = beside(point, b, shapes)
+        if d <= 0.0:
+            return 1
+        if gap_along(normal, a, b, shapes) >= 0.0:
+            return -1
+        point = moved(point, -d - more, normal)
+    return 0
 
 
 @njit(cache=True, inner=True)
@@ -480,7 +573,6 @@ def mantles_apart(a: int, b: int, shapes: Shapes) -> tuple[float, Vector]:
     It has a known cosine with either axis, so that there are two: n = x a + y b +- z (a x b), with the axes a and b.
     """
     along, other = axis_of(shapes.rotation, a, 2), axis_of(shapes.rotation, b, 2)
-    between = minus(place_of(shapes.translation, a), place_of(shapes.translation, b))
     cosine, sideways = dot(along, other), cross(along, other)
     square = dot(sideways, sideways)
     if square < ALONG**2:
@@ -494,7 +586,7 @@ def mantles_apart(a: int, b: int, shapes: Shapes) -> tuple[float, Vector]:
     best, normal = -inf, along
     for k in range(2):
         way = moved(moved(times(x, along), y, other), z if k == 0 else -z, sideways)
-        gap = dot(way, minus(moved(between, 1.0, extent(times(-1.0, way), a, shapes)), extent(way, b, shapes)))
+        gap = gap_along(way, a, b, shapes)
         if gap > best:
             best, normal = gap, way
     return best, normal
@@ -525,26 +617,57 @@ def mantles_of_cones(count: int, a: int, b: int, shapes: Shapes, out: Output) ->
 
 
 @njit(cache=True, inner=True)
-def within_overlap(before: int, count: int, a: int, b: int, shapes: Shapes, out: Output) -> int:
-    """Leave out contacts from ``before`` on that are deeper than DEEPER times the overlap of cones a and b; return their number.
+def corner_on_cone(a: int, b: int, shapes: Shapes) -> tuple[float, Vector]:
+    """Least distance of a corner of box b from cone a, m, and the normal there, into the cone."""
+    least, normal, size = inf, (0.0, 0.0, 1.0), shapes.size
+    for k in range(8):
+        corner = (size[b, 0] * (1 - 2 * (k & 1)), size[b, 1] * (1 - (k & 2)), size[b, 2] * (1 - (k >> 2) * 2))
+        place = moved(place_of(shapes.translation, b), 1.0, world(shapes.rotation, b, corner))
+        x, y, z = own(shapes.rotation, a, minus(place, place_of(shapes.translation, a)))
+        d, nx, ny, nz = cone_distance(x, y, z, size[a, 0], size[a, 1], size[a, 2])
+        if d < least:
+            least, normal = d, (-nx, -ny, -nz)
+    return least, world(shapes.rotation, a, normal)
 
-    Sharp rims at each other, and mantles at their far sides, give such contacts. Where the cones overlap and none says so, there
-    is one in the direction of least overlap.
+
+@njit(cache=True, inner=True)
+def within_overlap(before: int, count: int, a: int, b: int, shapes: Shapes, out: Output) -> int:
+    """Leave out contacts from ``before`` on that are deeper than DEEPER times the overlap of a and b, one of them a cone.
+
+    Sharp rims at each other, mantles at their far sides and an axis beside a cap give such contacts, also of bodies that are
+    apart. Where they overlap and none, nor a corner of a box, is as deep as 1 / DEEPER of it, there is one in the direction of
+    least overlap. Returned is the number of contacts.
     """
     if count > out.gap.shape[0]:
         return count
-    deepest, hair = inf, HAIR * max(shapes.size[a, 0], shapes.size[a, 1])
+    deepest, hair, least, first = inf, HAIR * max(shapes.size[a, 0], shapes.size[a, 1]), -inf, axis_of(shapes.rotation, a, 2)
     for k in range(before, count):
         deepest = min(deepest, out.gap[k])
-        if apart_along((out.frame[k, 0, 0], out.frame[k, 0, 1], out.frame[k, 0, 2]), a, b, shapes) >= 0.0:
-            return count
-    if -hair <= deepest < 0.0 or mantles_apart(a, b, shapes)[0] >= 0.0:
+        sign = 1.0 if out.shape[k] == b else -1.0
+        way = (sign * out.frame[k, 0, 0], sign * out.frame[k, 0, 1], sign * out.frame[k, 0, 2])
+        apart = gap_along(way, a, b, shapes)
+        if apart > least:
+            least, first = apart, way
+    if -hair <= deepest < 0.0 or (deepest >= 0.0 and least >= 0.0):
         return count
-    gap, normal, place = least_overlap(a, b, shapes)
-    kept, seen = before, False
+    known = -1 if least >= 0.0 else common(a, b, shapes)
+    if deepest >= 0.0 and known < 1:
+        return count
+    gap, normal, place, corner = 0.0, first, place_of(shapes.translation, a), inf
+    if known >= 0:
+        if shapes.kind[b] == BOX:
+            corner, way = corner_on_cone(a, b, shapes)
+            for face in range(-1, 6):
+                if face >= 0:
+                    way = times(-1.0 if face % 2 == 0 else 1.0, axis_of(shapes.rotation, b, face // 2))
+                apart = gap_along(way, a, b, shapes)
+                if apart > least:
+                    least, first = apart, way
+        gap, normal, place = least_overlap(a, b, first, shapes)
+    kept, seen = before, DEEPER * corner < gap
     for k in range(before, count):
         if out.gap[k] < min(DEEPER * gap, 0.0) - hair:
             continue
-        seen |= out.gap[k] < 0.0
+        seen |= DEEPER * out.gap[k] < gap
         kept = move_up(kept, k, out)
     return put(kept, shapes.rim[a], b, OVERLAP, gap, normal, place, out) if gap < 0.0 and not seen else kept

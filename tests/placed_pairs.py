@@ -106,3 +106,33 @@ def closest(shapes: list[Shape], rotation: np.ndarray, translation: np.ndarray) 
     w = between(found.x)
     length = float(np.linalg.norm(w))
     return length - cores[0][2] - cores[1][2], w / max(length, 1e-300)
+
+
+def _extent(shape: Shape, ways: np.ndarray) -> np.ndarray:
+    """How far a shape reaches from its origin along unit vectors (n, 3) of its frame, (n,), m."""
+    if isinstance(shape, Box):
+        return np.asarray(abs(ways) @ shape.half_extents)
+    across, along = np.hypot(ways[:, 0], ways[:, 1]), ways[:, 2]
+    if isinstance(shape, Cylinder | Cone):
+        top = getattr(shape, "top", shape.radius)
+        ends = shape.radius * across - shape.half_length * along, top * across + shape.half_length * along
+        return np.asarray(np.maximum(*ends))
+    return np.asarray(shape.radius + getattr(shape, "half_length", 0.0) * abs(along))
+
+
+def sampled_gap(shapes: Sequence[Shape], rotation: np.ndarray, translation: np.ndarray, turns: int = 16) -> float:
+    """Gap of two convex shapes, m: the most along any direction, which is sampled, ever closer to the best ones."""
+    rng = np.random.default_rng(0)
+
+    def along(ways: np.ndarray) -> np.ndarray:
+        reach = sum(_extent(one, s * ways @ turn) for one, s, turn in zip(shapes, (1.0, -1.0), rotation, strict=True))
+        return np.asarray(ways @ (translation[1] - translation[0]) - reach)
+
+    ways, spread = rng.normal(size=(1500, 3)), 0.1
+    ways /= np.linalg.norm(ways, axis=1)[:, None]
+    for _ in range(turns):
+        best = ways[np.argsort(-along(ways))[:8]]
+        ways = np.vstack([best, (best[:, None] + spread * rng.normal(size=(8, 40, 3))).reshape(-1, 3)])
+        ways /= np.linalg.norm(ways, axis=1)[:, None]
+        spread *= 0.6
+    return float(along(ways).max())
