@@ -162,8 +162,8 @@ def face_gap(face: int, a: int, b: int, shapes: Shapes) -> tuple[float, Vector]:
 def box_contacts(count: int, a: int, b: int, shapes: Shapes, out: Output) -> int:
     """Contacts of cylinder a with the faces and the edges of box b; corners of boxes are points of their own.
 
-    A face counts unless it is behind the cylinder by more than DEEPER times the depth along the normal of the best face. For cones
-    see also :func:`within_overlap`.
+    A face counts unless it is behind the cylinder by more than DEEPER times the depth along the normal of the best face.
+    For cones see also :func:`within_overlap`.
     """
     before = count
     best = -inf
@@ -499,8 +499,8 @@ def beside(point: Place, s: int, shapes: Shapes) -> tuple[float, Vector]:
 def common(a: int, b: int, shapes: Shapes) -> int:
     """Whether cylinders, cones or boxes a and b are known to have a point in common, 1, or to be apart, -1; else 0.
 
-    A point goes to the closest one of a, to that of b, and so on, to where they are nearest; every other time a little farther (INTO, or a tenth),
-    and so into both.
+    A point goes to the closest one of a, to that of b, and so on, to where they are nearest; every other time a little
+    farther (INTO, or a tenth of it), and so into both.
     """
     point, farther = place_of(shapes.translation, b), INTO * max(shapes.size[a, 0], shapes.size[a, 1])
     for k in range(PROJECTIONS):
