@@ -119,7 +119,7 @@ def test_the_smallest_gap_is_the_distance_of_a_cone_and_another_shape(other: str
 @pytest.mark.parametrize("other", ["box", "cylinder", "capsule", "cone"])
 def test_what_overlaps_a_cone_is_seen_as_deep_as_it_is(other: str) -> None:
     """Of random pairs in each other and a little apart; discs were seen up to 150 times too deep or not at all."""
-    rng, depths = np.random.default_rng(1), np.array([-0.01, 0.003, 0.03, 0.1])
+    rng, depths = np.random.default_rng(2), np.array([-0.01, 0.003, 0.03, 0.1])
     make = {
         "box": lambda: Box(rng.uniform(0.2, 1.0, 3)), "cylinder": lambda: Cylinder(*rng.uniform(0.2, 1.0, 2).tolist()),
         "capsule": lambda: Capsule(*rng.uniform(0.2, 1.0, 2).tolist()), "cone": lambda: Cone(*rng.uniform(0.2, 1.0, 2).tolist()),
