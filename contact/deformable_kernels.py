@@ -61,10 +61,14 @@ def are_neighbours(edges: IntArray, e: int, f: int) -> bool:
 
 
 @njit(cache=True, inner=True)
-def falls_away(points: FloatArray, corner: int, foot: Vector, normal: Vector) -> bool:
-    """Whether a corner of a face lies below the plane through ``foot`` (m), or above it by less than the angle SLACK."""
+def falls_away(points: FloatArray, corner: int, foot: Vector, along: Vector, normal: Vector) -> bool:
+    """Whether a corner of a face lies below the plane through ``foot`` (m), or above it by less than the angle SLACK.
+
+    The angle is that across the edge, of direction ``along`` (m), so that it is one for all triangles of a flat face.
+    """
     arm = minus(row(points, corner), foot)
-    return dot(arm, normal) <= SLACK * norm(arm)
+    across = minus(arm, times(dot(arm, along) / max(dot(along, along), 1e-300), along))
+    return dot(arm, normal) <= SLACK * norm(across)
 
 
 @njit(cache=True, inner=True)
@@ -76,7 +80,8 @@ def is_ridge(points: FloatArray, edges: IntArray, e: int, edge_normal: FloatArra
     """
     if dot(normal, row(edge_normal, e)) < EDGE_FACING:
         return False
-    return falls_away(points, edges[e, 2], foot, normal) and falls_away(points, edges[e, 3], foot, normal)
+    along = minus(row(points, edges[e, 1]), row(points, edges[e, 0]))
+    return falls_away(points, edges[e, 2], foot, along, normal) and falls_away(points, edges[e, 3], foot, along, normal)
 
 
 @njit(cache=True, inner=True)

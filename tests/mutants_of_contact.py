@@ -76,8 +76,13 @@ MUTANTS = (
     ),
     Mutant(
         "physics", "cones a hair apart overlap in the direction that is searched for", "contact/rim_kernels.py",
-        "or mantles_apart(a, b, shapes)[0] >= 0.0", "or False",
+        "if deepest >= 0.0 and known < 1:", "if deepest >= 0.0 and known < -1:",
         "test_cones.py",
+    ),
+    Mutant(
+        "physics", "crossings depend on the diagonals of the faces of a box", "contact/deformable_kernels.py",
+        "return dot(arm, normal) <= SLACK * norm(across)", "return dot(arm, normal) <= SLACK * norm(arm)",
+        "test_contact_by_faces.py::test_crossings_of_a_box_do_not_depend_on_the_diagonals_of_its_faces",
     ),
     Mutant(
         "physics", "a ball is held off by the nearest facet alone", "contact/vertex_kernels.py",

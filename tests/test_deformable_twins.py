@@ -77,10 +77,12 @@ def plain_crossings(bodies: tuple[Body, Body], points: np.ndarray, firsts: tuple
             n = -n
         distance = n @ (foot0 - foot1)
         ridges = True
-        for k, (foot, outward, edge_normal, beyond) in enumerate([(foot0, -n, out0, beyond0), (foot1, n, out1, beyond1)]):
+        sides = (foot0, -n, out0, beyond0, u), (foot1, n, out1, beyond1, v)
+        for k, (foot, outward, edge_normal, beyond, way) in enumerate(sides):
             if solid[k]:
                 arms = points[beyond] - foot
-                below = (arms @ outward <= kernels.SLACK * np.linalg.norm(arms, axis=1)).all()
+                across = np.linalg.norm(np.cross(arms, way), axis=1) / np.linalg.norm(way)
+                below = (arms @ outward <= kernels.SLACK * across).all()
                 ridges &= bool(below and outward @ edge_normal >= kernels.EDGE_FACING and -distance <= bodies[k].depth[0])
         if distance < 0:  # a strand has no faces to pass by
             for (p, q, edge_normal, beyond, _), ends in ((one, (c, d)), (other, (a, b))):
