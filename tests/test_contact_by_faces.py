@@ -374,7 +374,7 @@ def test_what_presses_on_a_flat_face_does_not_depend_on_its_triangles() -> None:
 
 
 def test_crossings_of_a_box_do_not_depend_on_the_diagonals_of_its_faces() -> None:
-    """The same box turned about itself, which moves them: edges in reach came and went, and one that tumbled slid 0.7 mm further."""
+    """The same box turned about itself, which moves them: edges in reach came and went, one that tumbled slid 0.7 mm further."""
     cube = fs.box_tets((0.06, 0.06, 0.06), 4).surface()
     soft = Surface(len(cube.points), cube.triangles, np.full(len(cube.triangles), 0.006))
     rng, half, crossings = np.random.default_rng(4), np.array([0.008, 0.014, 0.019]), 0
