@@ -207,6 +207,7 @@ def test_a_spinning_body_does_not_widen_the_detection_margin_by_its_angle() -> N
     stepper = Stepper(scene, make_solver("cond"))
     assert fastest(stepper) == pytest.approx(5.0 + 0.01 * 200.0, rel=1e-12)
     scene.add_soft("cube", fs.box_tets((0.1, 0.1, 0.1), 1), fs.Elastic(1e5, 0.3, 1000.0), velocity=(0, 6.0, 8.0))
+    scene.contact_by_faces("top", on=False)  # at its nodes the cube knows nothing of the top in it
     stepper = Stepper(scene, make_solver("cond"))
     assert fastest(stepper) == pytest.approx(10.0, rel=1e-12)
 
