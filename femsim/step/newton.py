@@ -292,14 +292,14 @@ def solve_step(
             break
         refined = refined or not goes_on
         search.go_on()
-    stayed = settled if settled is not None and not search.last.solves(newton) else None
-    if stayed is not None:
-        search.back_to(stayed)
+    if settled is not None and not search.last.solves(newton):
+        search.back_to(settled)
     last, solution = search.last, search.answer()
     system.lead(solution.v)
     ahead_next = needed and _steady(system, guess, solution.v)
-    followed = following.followed and stayed is None
-    return Solved(last.problem, solution, tuple(search.residuals), last.rows, followed, ahead_next, search.solves > 1 + loose)
+    return Solved(
+        last.problem, solution, tuple(search.residuals), last.rows, following.followed, ahead_next, search.solves > 1 + loose
+    )
 
 
 class _Search:
