@@ -236,16 +236,6 @@ MUTANTS = (
         "test_cable_scenes.py::test_friction_round_a_peg_does_not_depend_on_how_far_a_cable_slides_in_a_step",
     ),
     Mutant(
-        "physics", "contacts that stopped following never follow again", STEP + "newton.py",
-        "2 * search.solves <= newton.max_solves and following.again()", "False",
-        "test_fuzz_scenes.py::test_what_a_step_comes_to_does_not_depend_on_where_contacts_stopped_to_follow",
-    ),
-    Mutant(
-        "physics", "the residual is that of linearisations that were given up", STEP + "newton.py",
-        "self.residuals.append(self.residuals.pop(self.residuals.index(one.residual)))", "pass",
-        "test_fuzz_scenes.py::test_what_a_step_comes_to_does_not_depend_on_where_contacts_stopped_to_follow",
-    ),
-    Mutant(
         "physics", "balls of two elements meet nodes", STEP + "by_faces.py",
         "ROUND = 3.0", "ROUND = 1.0",
         "test_small_balls.py::test_free_ones_and_obstacles_below_three_elements_across_have_it_by_default",

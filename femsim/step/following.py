@@ -30,8 +30,7 @@ class Following:
 
     Contacts follow the bodies to the place about which a step is linearised, until ``patience`` linearisations in a
     row leave more than half of the least residual before them. Then (where it is 0, from the start) they stay on the features
-    that they are on; after STAYING more such linearisations they stay where they are. Once there is an answer so, they may
-    follow :meth:`again` from there.
+    that they are on; after STAYING more such linearisations they stay where they are.
 
     Attributes
     ----------
@@ -43,7 +42,7 @@ class Following:
 
     def __init__(self, follow: Follow | None, patience: int) -> None:
         self._asked, self.now, self.followed = follow, follow, patience > 0
-        self._patience, self._left, self._again = patience, patience or STAYING, False
+        self._patience, self._left = patience, patience or STAYING
 
     def begin(self, rows: ContactRows, guess: np.ndarray, place: np.ndarray | None) -> ContactRows:
         """Return the rows of the first linearisation: at a place, or at the start with a guess of where the step leads."""
@@ -57,16 +56,6 @@ class Following:
     def rows(self, led: ContactRows, v: np.ndarray, place: np.ndarray) -> ContactRows:
         """Return the rows at the next place; where that is the last answer v, (n,), they are ``led`` there already."""
         return led if self.now is None or place is v else self.now(place)
-
-    def again(self) -> bool:
-        """Let contacts follow once more from an answer, where they stopped while it was far off; whether they do.
-
-        The features that they stay on then are those of an iterate, and what a step comes to would depend on its way there.
-        """
-        if self._asked is None or self.followed or self._patience == 0 or self._again:
-            return False
-        self._again, self.followed, self.now, self._left = True, True, self._asked, self._patience
-        return True
 
     def judge(self, led: ContactRows, residual: float, least: float) -> None:
         """Decide how contacts go on, by the last residual and the least one before; ``led`` are the rows where its answer is."""

@@ -283,17 +283,12 @@ def solve_step(
     needed = newton.tolerance is not None and _needed_more(system, newton, rows, ahead, first)
     enough = _enough(system, rows, newton)
     refined = False  # beyond the tolerance, once: what the residual of all bodies hides
-    settled: _Iterate | None = None  # the answer with contacts on the features of an iterate
     while newton.tolerance is not None:
         goes_on = _goes_on(search, newton, enough) or (loose and search.solves == 1)
-        if not goes_on and search.last.solves(newton) and 2 * search.solves <= newton.max_solves and following.again():
-            settled, goes_on = search.last, True
         if not goes_on and (refined or search.solves >= newton.max_solves or not search.last.hides(newton)):
             break
         refined = refined or not goes_on
         search.go_on()
-    if settled is not None and not search.last.solves(newton):
-        search.back_to(settled)
     last, solution = search.last, search.answer()
     system.lead(solution.v)
     ahead_next = needed and _steady(system, guess, solution.v)
@@ -376,13 +371,6 @@ class _Search:
         if last.solution.converged and left > tolerance:
             self._aim = residual * tolerance / left
 
-    def back_to(self, one: _Iterate) -> None:
-        """Take an earlier answer for the last one; bodies and couplings have its forces again."""
-        self.last = one
-        self.residuals.append(self.residuals.pop(self.residuals.index(one.residual)))
-        self._system.accept(one.solution.v, one.solution.row_forces)
-        _nonlinear_residual(self._system, self._settings, self._newton, one.solution.v, one.push)
-
     def answer(self) -> Solution:
         """Return the last answer, with the iterations of all; not converged where the equations do not hold."""
         details = {**self.last.solution.details, "effort": self._effort / self.solves}
@@ -427,10 +415,6 @@ class _Iterate:
     def holds(self, tolerance: float) -> bool:
         """Whether the equations of the step hold to a tolerance, or to rounding."""
         return self.residual <= max(tolerance, self.rounding)
-
-    def solves(self, newton: Newton) -> bool:
-        """Whether its contact problem is solved, and the equations of the step hold to their tolerance."""
-        return newton.tolerance is not None and self.solution.converged and self.holds(newton.tolerance)
 
     def hides(self, newton: Newton) -> bool:
         """Whether the equations of all bodies together hold, but not those of a light one by its own forces, or of contacts."""
