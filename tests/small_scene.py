@@ -72,3 +72,12 @@ def scene_file(folder: Path, text: str = FILE, name: str = "small_cube.py") -> P
     path = folder / name
     path.write_text(text, encoding="utf-8")
     return path
+
+
+def same(a: dict[str, float], b: dict[str, float]) -> bool:
+    """Whether two rows hold the same bits, wall times apart."""
+    return a.keys() == b.keys() and all(a[name] == b[name] for name in a if not name.startswith("ms_"))
+
+
+def last_row(run: fs.Run) -> dict[str, float]:
+    return {name: float(values[-1]) for name, values in run.table().items()}

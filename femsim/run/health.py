@@ -339,7 +339,7 @@ class HealthWatch:
 
     def _patches(self, when: When) -> None:
         """Judge how far patches of nodes have folded by which joints and ends of rods hold soft bodies."""
-        for coupling in self._stepper.system.couplings:
+        for coupling in (one for one in self._stepper.system.couplings if one.width < 1.0 - _FOLDED[0]):
             self.findings.judge(
                 "folded", [coupling.name], 1.0 - coupling.width, _FOLDED, when,
                 f"nodes of a soft body that {coupling.name} holds have folded into {coupling.width:.0%} of their width; where "

@@ -12,7 +12,7 @@ from contact.creases import is_smooth_and_convex, segments
 from femsim.base.errors import InputError
 from femsim.model.bodies.deforming import Deforming
 from femsim.model.contact_rules import ContactRules
-from femsim.model.faces import centre_line, faces, flat, has_faces
+from femsim.model.faces import centre_line, faces, has_faces
 from femsim.model.parts import Part, skins_of
 from femsim.step.system import System
 
@@ -53,7 +53,7 @@ def is_small(part: Part, element: float) -> bool:
 
 def has_edge(shape: Shape) -> bool:
     """Whether a flat shape has an edge that nodes ahead of it can be caught at: a box, or a mesh whose faces turn that far."""
-    if isinstance(shape, Box) or not flat(shape):
+    if not isinstance(shape, Mesh):
         return isinstance(shape, Box)
     _, _, one, two = segments(shape)
     return bool((np.einsum("ni,ni->n", one, two) > -np.cos(EDGE)).any())

@@ -167,11 +167,8 @@ def _check_thin(scene: Scene, thin: Sequence[Thin]) -> list[str]:
                 "contact."
             )
         if one.plate and not one.needle:
-            by = (
-                f"scene.contact_by_faces({name!r}) gives"
-                if has_faces(scene.parts[one.part])
-                else f"elements of {across[0]:.2g} mm there give"
-            )
+            faces = has_faces(scene.parts[one.part])
+            by = f"scene.contact_by_faces({name!r}) gives" if faces else f"elements of {across[0]:.2g} mm there give"
             notes[one.part, one.soft] = (
                 f"{name} is {across[0]:.3g} mm thick, and the surface nodes of {soft} are {edge:.3g} mm apart: with its edge it "
                 f"may pass between them without a force; {by} it contact there, and the health verdict says so if it passes"
