@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -40,10 +42,9 @@ def test_it_lies_on_the_face_between_nodes(shape: fs.Sphere | fs.Capsule, height
         assert abs(rotation[2, 2] - np.cos(turned[1])) < 1e-4
 
 
-@pytest.mark.parametrize("theta", [None, 1.0])
-def test_a_ball_that_slides_ends_rolling_at_five_sevenths(theta: float | None) -> None:
+@pytest.mark.parametrize("options", [{}, {"theta": 1.0}, {"theta": 1.0, "nonlinear_tolerance": None}])
+def test_a_ball_that_slides_ends_rolling_at_five_sevenths(options: dict[str, Any]) -> None:
     """Over the edges of the elements, whatever the friction between; by hand for a ball on a plane."""
-    options = {} if theta is None else {"theta": theta}
     scene = fs.Scene("rolls", dt=0.002, duration=0.2, default_friction=0.5, **options)
     pad(scene)
     scene.add_rigid("ball", fs.Sphere(0.005), density=2000.0, position=(-0.03, 0.004, 0.005), velocity=(0.28, 0.0, 0.0))
@@ -155,3 +156,32 @@ def test_parts_of_several_round_shapes_have_no_faces() -> None:
         scene.contact_by_faces("two")
     part: Part = scene.parts[-1]
     assert part.by_faces is None
+
+
+def test_contacts_of_a_stick_with_a_wire_move_as_both_do_there() -> None:
+    """The velocity of the stick's surface is v + w x r, that of the wire its centre line's, which is linear along it here."""
+    scene, place = fs.Scene("stick", dt=1e-3, gravity=(0, 0, 0)), np.array([0.002, 0.0, 0.00499])
+    x = np.linspace(-0.05, 0.05, 11)
+    scene.add_rod("wire", np.column_stack([x, 0 * x, 0 * x]), fs.circular_section(0.002), STIFF)
+    scene.add_rigid("stick", fs.Capsule(0.003, 0.02), density=1000.0, position=place, rotation=(0.1, 0.5 * np.pi, 0.0))
+    scene.contact_by_faces("stick")
+    with fs.Simulation(scene) as sim:
+        stepper = sim.stepper
+        found = stepper.contacts.detect(stepper.state, stepper.placed, [2e-3] * len(stepper.contacts.families))
+        rows = stepper.contacts.rows(found, np.zeros(stepper.system.n), scene.dt)
+        v = np.zeros(stepper.system.n)
+        v[-6:] = (0.1, 0.2, 0.3, 2.0, -3.0, 5.0)
+        still, rate = np.array([0.4, -0.3, 0.2]), np.array([5.0, 7.0, -6.0])
+        links = v[:-6].reshape(-1, 6)
+        links[:, :3] = still + np.outer(sim.points("wire")[:, 0], rate)
+        (here,) = [one for one in found if len(one.contacts)]
+        c = here.contacts
+        side = (c.body == 1).argmax(axis=1)  # the wire is the first of both
+        own = v[-6:-3] + np.cross(v[-3:], c.position[np.arange(len(c)), side] - place)
+        on_wire = np.einsum(
+            "mi,mic->mc", c.weight[np.arange(len(c)), 1 - side], here.points[c.point[np.arange(len(c)), 1 - side]]
+        )
+        own -= still + np.outer(on_wire[:, 0], rate)
+        wanted = (1.0 - 2.0 * side)[:, None] * np.einsum("mij,mj->mi", c.frame, own)
+        assert len(c) > 2
+        np.testing.assert_allclose((rows.J @ v).reshape(-1, 3), wanted, atol=1e-12)
