@@ -129,6 +129,11 @@ MUTANTS = (
         "test_rod_momentum.py::test_a_solved_step_that_makes_energy_is_better_than_one_that_is_not_solved",
     ),
     Mutant(
+        "physics", "a solved step that sinks is no better than one that is not solved", STEP + "advance.py",
+        "        grade = SANK\n", "        grade = NOT_CONVERGED\n",
+        "test_steps_that_sink.py::test_a_solved_step_that_sinks_is_better_than_one_that_is_not_solved",
+    ),
+    Mutant(
         "physics", "the error of a step is that without its first order", STEP + "adaptive.py",
         "dt * (first * speed + second * jerk)", "dt * second * jerk",
         "test_adaptive.py::test_backward_euler_falls_short_by_half_of_g_dt_squared",

@@ -17,7 +17,7 @@ from femsim.step.system import System
 from femsim.step.vitals import Vitals
 
 #: How a step may end, from good to bad. Contacts without a solution have none in parts of the step either.
-SOLVED, MADE_ENERGY, NOT_CONVERGED, INSIDE_OUT, INFEASIBLE, NOT_FINITE = range(6)
+SOLVED, MADE_ENERGY, SANK, NOT_CONVERGED, INSIDE_OUT, INFEASIBLE, NOT_FINITE = range(7)
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,8 @@ def take_step(stepper: Stepper, max_halvings: int = 0) -> StepReport:
     a step, those that end finite are taken as they are until one is solved again, since trying costs ``max_halvings`` solves. A
     step whose contacts are proved infeasible is not halved: what closes on a body in it does so in the last of its parts too.
     Where an energy-momentum step is neither solved nor mended by halves, backward Euler takes it if that ends no worse:
-    velocities at the end of a step that was not solved would otherwise turn round and grow from step to step.
+    velocities at the end of a step that was not solved would otherwise turn round and grow from step to step. One that is solved,
+    but in which bodies sank or energy came from nothing, stays unless backward Euler mends it.
 
     Parameters
     ----------
@@ -108,7 +109,7 @@ def take_step(stepper: Stepper, max_halvings: int = 0) -> StepReport:
         stepper.system.take_acted(report.acted)
         return report
     damped = _by_backward_euler(stepper, before) if stepper.settings.conserving else None
-    worst = SOLVED if whole.grade == MADE_ENERGY else whole.grade
+    worst = SOLVED if whole.grade < NOT_CONVERGED else whole.grade
     if damped is not None and damped.report is not None and damped.grade <= worst:
         stepper.state = replace(stepper.state, halving_is_vain=damped.grade != SOLVED)
         return damped.report
@@ -145,8 +146,10 @@ def attempt(stepper: Stepper) -> Attempt:
         grade = INFEASIBLE
     elif report.inverted_elements and newly_inside_out(stepper.system, old, stepper.state):
         grade = INSIDE_OUT
-    elif report.sank or not report.solution.converged:
+    elif not report.solution.converged:
         grade = NOT_CONVERGED
+    elif report.sank:
+        grade = SANK
     else:
         grade = MADE_ENERGY if report.gained else SOLVED
     return Attempt(dt, grade, report, None)
