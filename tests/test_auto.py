@@ -111,6 +111,25 @@ def test_canal_takes_the_place_of_exact_where_a_dense_matrix_of_contacts_is_too_
     assert stopped.details["tried"] == ("cond", "canal") and "exact" not in stopped.message
 
 
+def test_few_sweeps_are_for_many_contacts_that_press(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of 734 contacts of a gripper 26 pressed: their sweeps cost nothing, and CANAL, which went on, took 7 s."""
+    asked: list[int] = []
+    plain = Exact.solve
+
+    def solve(self: Exact, problem: ContactProblem, warm_start: WarmStart | None = None) -> Solution:
+        asked.append(self.max_sweeps)
+        return plain(self, problem, warm_start)
+
+    monkeypatch.setattr(Exact, "solve", solve)
+    problem = soft_block(1e8, 10)
+    assert problem.n_contacts > 100
+    low = np.where(np.arange(problem.n_contacts) < 20, 0.0, 1.0)
+    few = make_problem(problem.A, problem.b, problem.J, low, 0.4, dt=0.01, groups=problem.groups)
+    for case in (few, problem):
+        assert Auto(AutoOptions(tolerance=1e-6)).solve(case).converged
+    assert asked[0] == ExactOptions().max_sweeps > 100 * asked[1]
+
+
 def test_a_good_start_favours_neither_cond_nor_exact(monkeypatch: pytest.MonkeyPatch) -> None:
     """It spares both the same part: the step of a gripper with many contacts does not try thousands of iterations."""
     problem = soft_block(1e5, 6)

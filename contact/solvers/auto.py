@@ -118,7 +118,7 @@ _ORDERS = {
     "banded": ("banded", "cond-newton", "exact", "cond"), "cond-newton": ("cond-newton", "cond", "exact"),
     "cond": ("cond", "exact"), "exact": ("exact", "cond"), "brief": ("exact", "cond"),
 }  # fmt: skip
-#: The exact solver is asked with so few sweeps first, and CANAL before it goes on, above so many contacts: where forces are not
+#: The exact solver is asked with so few sweeps first, and CANAL before it goes on, if more contacts press: where forces are not
 #: unique, as along the rim of a box on a soft body, it looks for seconds where CANAL takes tenths of one (measured).
 _BRIEF_SWEEPS, _LONG_SWEEPS, _BRIEF_CONTACTS, _BRIEFLY = 150, 2000, 100, ("brief", "canal", "exact")
 #: Where :class:`Auto` has the solver of a pick, and why it is picked, where that is not for its estimated cost.
@@ -195,9 +195,9 @@ class AutoOptions(FactorizationOptions):
         return "max_iterations", limit, limit is None or limit >= 1, "integers >= 1, or None"
 
 
-def _has_many(problem: ContactProblem) -> bool:
-    """Whether the exact solver is asked briefly first."""
-    return problem.n_contacts > _BRIEF_CONTACTS
+def _has_many(problem: ContactProblem, warm_start: WarmStart | None) -> bool:
+    """Whether the exact solver is asked briefly first: of few contacts that press its sweeps cost less than CANAL's matrices."""
+    return problem.n_contacts > _BRIEF_CONTACTS and _pressing_rows(problem, warm_start) > 3 * _BRIEF_CONTACTS
 
 
 def conditioning(problem: ContactProblem) -> float:
@@ -397,7 +397,7 @@ class Auto(Told):
         solves = self._slow_factors * (_SOLVE_SECOND * self._share(problem) + anew) * problem.n**1.5
         return float(solves + _SWEEP_SECOND * rows**2 + _NEWTON_SECOND * rows**3)
 
-    def _order(self, problem: ContactProblem, warm_start: WarmStart | None, picked: str, first: str) -> Iterator[str]:
+    def _order(self, problem: ContactProblem, warm_start: WarmStart | None, picked: str, first: str, many: bool) -> Iterator[str]:
         """Give the one that is asked first for a problem, then those that go on after a pick, each once."""
         dense = _fits_dense(problem, warm_start)
         given = [first if dense or first not in _DENSE else "canal"]
@@ -407,7 +407,7 @@ class Auto(Told):
             rows = float(_pressing_rows(problem, warm_start))
             if rows <= _FREE_SHARE * problem.n and self._exact_seconds(problem, rows) < self._newton_seconds(problem):
                 order = ("exact", *order)
-        for name in chain.from_iterable(_BRIEFLY if one == "exact" and _has_many(problem) else (one,) for one in order):
+        for name in chain.from_iterable(_BRIEFLY if one == "exact" and many else (one,) for one in order):
             allowed = name if dense or name not in _DENSE else "canal"
             if allowed not in given:
                 given.append(allowed)
@@ -496,20 +496,20 @@ class Auto(Told):
         ContactError
             A is not positive definite, and a solver needs it to be.
         """
-        picked = self._pick(problem, warm_start)
-        picked = "brief" if picked == "exact" and _has_many(problem) else picked
+        picked, many = self._pick(problem, warm_start), _has_many(problem, warm_start)
+        picked = "brief" if picked == "exact" and many else picked
         if picked == "canal" and problem.group_rows[2].any() and not self._definite.says(problem.A):
             # CANAL does not see it where contacts hold what A does not, and those that come after it look long for an answer
             raise NotPositiveError(NOT_POSITIVE)
         first = self._resting.replaced(picked)
         answers: dict[str, Solution] = {}
-        start = warm_start
-        for name in self._order(problem, warm_start, picked, first):
+        start, most = warm_start, _LONG_SWEEPS if many else self._exact.options.max_sweeps
+        for name in self._order(problem, warm_start, picked, first, many):
             if name in _VAIN and self._is_vain(name, problem, answers.get("canal")):
                 continue
             try:
                 solver: Solver = getattr(self, _PLACES[name])
-                self._exact.max_sweeps = self._sweeps(problem, name)
+                self._exact.max_sweeps = _BRIEF_SWEEPS if name == "brief" else most
                 found = answers[name] = solver.solve(problem, None if name == "fresh" else start)
             except ContactError as error:
                 if name not in _MAY_REFUSE or isinstance(error, NotPositiveError):
@@ -541,11 +541,6 @@ class Auto(Told):
             "max_iterations": options.max_iterations,
         }  # fmt: skip
         return solution.told(message=f"{solution.message} {said}", details=details)
-
-    def _sweeps(self, problem: ContactProblem, name: str) -> int:
-        """Sweeps with which the exact solver is asked."""
-        many = _LONG_SWEEPS if _has_many(problem) else self._exact.options.max_sweeps
-        return _BRIEF_SWEEPS if name == "brief" else many
 
     @staticmethod
     def _is_vain(name: str, problem: ContactProblem, canal: Solution | None) -> bool:
