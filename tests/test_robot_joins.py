@@ -86,27 +86,31 @@ def test_a_cube_glued_beside_an_exact_jaw_feels_no_force_of_it(faces: bool) -> N
     assert run.gauges["slide"].values["force_N"] == pytest.approx(0.05 * G, rel=0.05)
 
 
-def test_glue_on_a_driven_plate_holds_nodes_as_if_they_were_fixed() -> None:
-    """What is driven too cannot push them away; steps with both did not converge, and energy came from nowhere."""
-    runs = []
-    for glued in (True, False):
-        scene = fs.Scene("pushed", dt=0.01, duration=0.05)
+def test_a_motion_into_nodes_that_glue_a_hold_or_fixed_keeps_is_told_and_never_halved() -> None:
+    """Nothing can push them apart; steps with glue did not converge, or were halved in vain, and contact was said to fail."""
+    runs, bottom = [], lambda x: x[:, 2] < 1e-6
+    for how in ("weld glue", "hold grip", "fixed= of cube"):
+        scene = fs.Scene("pushed", dt=0.01, duration=0.05, theta=1.0)
         rubber = fs.Elastic(2e5, 0.4, 1000.0, name="rubber")
-        bottom = lambda x: x[:, 2] < 1e-6  # noqa: E731
-        cube = scene.add_soft(
-            "cube", fs.box_tets((0.04, 0.04, 0.04), 2), rubber, position=(0, 0, 0.02), fixed=None if glued else bottom
-        )
+        fixed = bottom if how.startswith("fixed") else None
+        cube = scene.add_soft("cube", fs.box_tets((0.04, 0.04, 0.04), 2), rubber, position=(0, 0, 0.02), fixed=fixed)
         plate = scene.add_rigid("plate", fs.Box((0.019, 0.02, 0.005)), mass=0.1, position=(0, 0, -0.005))
         scene.drive(plate, fs.Motion([0.0], [(0, 0, 0)]))
-        if glued:
-            scene.join(cube, plate, at=(0, 0, 0), where=bottom)
+        if how == "weld glue":
+            scene.join(cube, plate, at=(0, 0, 0), where=bottom, name="glue")
+        if how == "hold grip":
+            scene.hold(cube, bottom, on=plate, name="grip")
         pusher = scene.add_rigid("pusher", fs.Box((0.01, 0.01, 0.005)), mass=0.1, position=(0.03, 0, 0.003))
-        scene.drive(pusher, fs.Motion([0, 0.05], [(0, 0, 0), (-0.001, 0, 0)]))
+        scene.drive(pusher, fs.Motion([0, 0.05], [(0, 0, 0), (-0.0009, 0, 0)]))
         runs.append(fs.simulate(scene))
-    assert runs[0].steps["converged"].all()
-    for column in ("max_penetration_m", "elastic_energy_J", "kinetic_energy_J"):
-        np.testing.assert_allclose(runs[0].steps[column], runs[1].steps[column], rtol=1e-3)
-    assert runs[0].steps["max_penetration_m"][-1] == pytest.approx(0.001, rel=1e-6)  # measured all the same
+        assert runs[-1].steps["converged"].all() and (runs[-1].steps["substeps"] == 1).all()
+        (reason,) = runs[-1].info["health"]["reasons"]
+        assert (reason["kind"], reason["bodies"], runs[-1].verdict) == ("led_overlap", ["cube", "pusher"], "doubtful")
+        assert f"held by {how}," in reason["text"] and "no sensor reads" in reason["text"] and "stiffness" in reason["advice"]
+    for column in ("max_penetration_m", "led_overlap_m", "elastic_energy_J", "kinetic_energy_J"):
+        for run in runs[:2]:
+            np.testing.assert_allclose(run.steps[column], runs[2].steps[column], rtol=1e-3)
+    assert runs[0].steps["led_overlap_m"][-1] == pytest.approx(0.0009, rel=1e-6)  # measured all the same
 
 
 def momenta(stepper: Stepper) -> tuple[np.ndarray, np.ndarray]:

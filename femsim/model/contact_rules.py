@@ -57,10 +57,13 @@ class Breaks(Protocol):
 
     Attributes
     ----------
+    name : str
+        Its name.
     broken : bool
         Whether it has.
     """
 
+    name: str
     broken: bool
 
 
@@ -139,7 +142,8 @@ class ContactRules:
     welds : sequence of Welded
         What welds hold, also through other parts: there contact would ask again for what they give.
     led : sequence of Welded
-        Parts that exact motions alone move against each other: what is welded to both sides no contact can push apart.
+        Parts and nodes that exact motions alone move against each other: no contact can push apart these or what is welded to
+        them.
     slow : float, m/s
         A contact that presses is said to stick where its tangential speed is at most this; it decides nothing else.
     """

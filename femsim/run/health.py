@@ -206,11 +206,11 @@ class HealthWatch:
     def _depths(self, vitals: Vitals, when: When) -> None:
         """Judge how deep parts are in each other where contact, or nothing, should keep them apart."""
         sizes = self._stepper.vital_signs.sizes
-        for found in (vitals.deepest, vitals.led):
+        for found, led in ((vitals.deepest, False), (vitals.led, True)):
             if not found.share > 0.0:
                 continue
             a, b = found.parts
-            led = self._stepper.vital_signs.led(a, b)
+            led |= self._stepper.vital_signs.led(a, b)
             bounds = self._bounds.led_overlap if led else self._bounds.penetration
             if not found.share > bounds[0]:
                 continue
@@ -226,6 +226,12 @@ class HealthWatch:
     def _why_deep(self, found: Depth, led: bool) -> tuple[str, str]:
         """Why two parts are in each other, and what to do about it."""
         a, b = found.parts
+        if led and (holders := self._holders(a, b)):
+            return (
+                f"what meets there is held by {' or '.join(holders)}, and driven or fixed on the other side, so no contact force "
+                "can keep it apart, and no sensor reads one",
+                f"Shorten the motion, {self._gently(self._of(found))} or by a force, which give way, or free what it meets.",
+            )
         if led and self._same_body(a, b) and self._stepper.scene.bodies[self._stepper.scene.parts[a].body].gives_way:
             return (
                 "all joints between them follow motions exactly, so no contact force can keep them apart",
@@ -430,6 +436,26 @@ class HealthWatch:
     def _gently(self, names: Sequence[str]) -> str:
         """Say how to drive parts, or what joints hold, so that they give way."""
         return "drive or hold with a stiffness" if self._held_exactly(names) else "drive with a stiffness"
+
+    def _holders(self, a: int, b: int) -> list[str]:
+        """Name what holds two parts, or nodes of them, where no force moves them: fixed nodes, holds, welds that are whole."""
+        scene, out = self._stepper.scene, []
+        for k, other in ((a, b), (b, a)):
+            body, leader = scene.parts[k].body, scene.parts[other].body
+            if self._stepper.vital_signs.led(k, k):
+                continue
+            if body in scene.fixed_nodes:
+                out.append(f"fixed= of {self._names[k]}")
+            out += [
+                f"hold {hold.name}"
+                for hold in scene.holds
+                if hold.body == body and not hold.gives_way and (hold.leader < 0 or hold.leader != leader)
+            ]
+            for weld in (one for one in scene.welds if k in one.parts and other not in one.parts):
+                to = weld.parts[1 - weld.parts.index(k)]
+                if weld.joint is not None and not weld.joint.broken and self._stepper.contacts.led(to, other):
+                    out.append(f"weld {weld.joint.name}")
+        return sorted(set(out))
 
     def _held_exactly(self, names: Sequence[str]) -> bool:
         """Whether a motion holds nodes of one of these parts, or of what one of these joints holds, exactly."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -146,6 +146,28 @@ class Sides:
         return out
 
 
+class Near(NamedTuple):
+    """Contacts of a state closer than something.
+
+    Attributes
+    ----------
+    parts : ndarray, (n, 2)
+        Parts of the two sides.
+    gaps : ndarray, (n,), m
+        Signed distances.
+    led : ndarray, (n,), bool
+        Which of them no force can push apart, since exact motions lead both sides, see :class:`WholeJoints`.
+    """
+
+    parts: np.ndarray
+    gaps: np.ndarray
+    led: np.ndarray
+
+    def select(self, keep: np.ndarray) -> Near:
+        """Choose some of them, by (n,) bool."""
+        return Near(self.parts[keep], self.gaps[keep], self.led[keep])
+
+
 class Family(Protocol):
     """Contacts of one kind.
 
@@ -192,8 +214,8 @@ class Family(Protocol):
         """Contacts with what :meth:`accept` returned, contact by contact."""
         ...
 
-    def gaps(self, state: State, placed: Placed, reach: float, known: Found | None = None) -> tuple[np.ndarray, np.ndarray]:
-        """Parts (n, 2) and gaps (n,), m, of all contacts of a state closer than ``reach`` (m).
+    def gaps(self, state: State, placed: Placed, reach: float, known: Found | None = None) -> Near:
+        """Find all contacts of a state closer than ``reach`` (m).
 
         ``known`` is something that the family found before; of the same ``placed`` it may have them already.
         """

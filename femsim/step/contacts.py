@@ -26,7 +26,7 @@ from contact.once import once
 from femsim.model.contact_rules import ContactRules
 from femsim.model.parts import Part
 from femsim.step.by_faces import at_nodes, pairs_by_faces
-from femsim.step.contact_family import Family, FamilyRows, Found, Rates, Sides, joined
+from femsim.step.contact_family import Family, FamilyRows, Found, Near, Rates, Sides, joined
 from femsim.step.deforming_contacts import deforming_contacts
 from femsim.step.force_memory import ForceMemory
 from femsim.step.joint_limits import LimitFamily
@@ -527,16 +527,16 @@ class Contacts:
         """Largest penetration in a state, m."""
         return max(family.max_penetration(state, placed) for family in self.families)
 
-    def overlapping(self, state: State, placed: Placed, rows: ContactRows | None = None) -> tuple[np.ndarray, np.ndarray]:
-        """Parts (n, 2) and gaps (n,), m, all negative, of what overlaps in a state in which parts are placed so.
+    def overlapping(self, state: State, placed: Placed, rows: ContactRows | None = None) -> Near:
+        """Find what overlaps in a state in which parts are placed so; gaps are all negative.
 
         ``rows`` may be those of :meth:`moved` there, so that what was found for them is not looked for again.
         """
         found = [None] * len(self.families) if rows is None else [own.found for own in rows.families]
         each = [family.gaps(state, placed, 0.0, known) for family, known in zip(self.families, found, strict=True)]
-        return joined([parts for parts, _ in each]), joined([gaps for _, gaps in each])
+        return Near(*(joined(arrays) for arrays in zip(*each, strict=True)))
 
-    def overlapping_unjoined(self, state: State, placed: Placed) -> tuple[np.ndarray, np.ndarray]:
+    def overlapping_unjoined(self, state: State, placed: Placed) -> Near:
         """Find what overlaps, as :meth:`overlapping` does, where all joints that contact waits for have broken."""
         with ExitStack() as stack:
             for whole in self._whole_joints:
@@ -548,10 +548,14 @@ class Contacts:
         for whole in self._whole_joints:
             whole.never(a, b)
 
+    def led(self, part: int, other: int) -> bool:
+        """Whether no force can push a part, all of it, away from another one, or from the world, -1 for it."""
+        return self.families[0].whole_joints.led(part, other)
+
     def gaps(self, state: State, reach: float) -> tuple[np.ndarray, np.ndarray]:
         """Parts (n, 2) and gaps (n,), m, of all contacts of a state closer than ``reach`` (m)."""
         placed = self.places.read(state)
-        parts, gaps = zip(*(family.gaps(state, placed, reach) for family in self.families), strict=True)
+        parts, gaps, _ = zip(*(family.gaps(state, placed, reach) for family in self.families), strict=True)
         return joined(parts), joined(gaps)
 
     def overlaps(self, state: State) -> list[tuple[int, int, float, float]]:

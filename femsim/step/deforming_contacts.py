@@ -15,7 +15,7 @@ from femsim.model.bodies.deforming import Deforming
 from femsim.model.contact_rules import ContactRules, NoContact
 from femsim.model.parts import Part, skins_of_points
 from femsim.step import deforming_rows_kernels as kernels
-from femsim.step.contact_family import FamilyRows, Found, Rates, Sides, matched, no_rows, room
+from femsim.step.contact_family import FamilyRows, Found, Near, Rates, Sides, matched, no_rows, room
 from femsim.step.placed import Placed, Places
 from femsim.step.rows_kernels import Given, Rows, Sums, turn_frames
 from femsim.step.seams import Seams
@@ -209,10 +209,11 @@ class DeformingFamily:
         """Largest penetration in a state, m."""
         return max(-float(self._find(self._place_points(state, placed), placed, 0.0).gap.min(initial=0.0)), 0.0)
 
-    def gaps(self, state: State, placed: Placed, reach: float, known: Found | None = None) -> tuple[np.ndarray, np.ndarray]:
-        """Parts (n, 2) and gaps (n,), m, of all contacts of a state closer than ``reach`` (m)."""
+    def gaps(self, state: State, placed: Placed, reach: float, known: Found | None = None) -> Near:
+        """Find all contacts of a state closer than ``reach`` (m)."""
         found = self._find(self._place_points(state, placed), placed, reach)
-        return np.asarray(self._number[found.body]), np.asarray(found.gap).copy()
+        led = self.whole_joints.led_at_surfaces(found.point)
+        return Near(np.asarray(self._number[found.body]), np.asarray(found.gap).copy(), led)
 
     def overlaps(self, state: State) -> list[tuple[int, int, float, float]]:
         """Parts that overlap, (part, part, depth, largest depth that is undone), m; slow. A rod may overlap what holds it."""

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from femsim.model.parts import Part
-from femsim.step.contact_family import FamilyRows, Found, Rates, Sides, no_rows
+from femsim.step.contact_family import FamilyRows, Found, Near, Rates, Sides, no_rows
 from femsim.step.joint_rows_kernels import largest_speed
 from femsim.step.placed import Placed
 from femsim.step.rows_kernels import Given, Sums, normal_offsets
@@ -124,9 +124,9 @@ class LimitFamily:
             np.column_stack([part, part]), np.full((n, 2, 3), -1), np.zeros((n, 2, 3)),
         )  # fmt: skip
 
-    def gaps(self, state: State, placed: Placed, reach: float, known: Found | None = None) -> tuple[np.ndarray, np.ndarray]:
+    def gaps(self, state: State, placed: Placed, reach: float, known: Found | None = None) -> Near:
         """None: they are no distances between parts."""
-        return np.zeros((0, 2), dtype=np.int64), np.zeros(0)
+        return Near(np.zeros((0, 2), dtype=np.int64), np.zeros(0), np.zeros(0, dtype=np.bool_))
 
     def max_penetration(self, state: State, placed: Placed) -> float:
         """None."""

@@ -18,7 +18,7 @@ from femsim.base.rotations import cross_matrix, quaternion_from_vector, quaterni
 from femsim.model.contact_rules import ContactRules
 from femsim.model.parts import Part, skins_of, skins_of_points
 from femsim.step import point_pairs_kernels as pair_kernels, point_rows_kernels as kernels, turning_kernels
-from femsim.step.contact_family import FamilyRows, Found, Rates, Sides, matched, no_rows, room
+from femsim.step.contact_family import FamilyRows, Found, Near, Rates, Sides, matched, no_rows, room
 from femsim.step.placed import Placed, Places
 from femsim.step.rows_kernels import Given, Rows, Sums, normal_offsets, turn_frames
 from femsim.step.seams import Seams
@@ -304,8 +304,8 @@ class PointFamily:
         gap = self._find(self._place_points(state, placed), placed, 0.0).gap
         return float(-gap.min()) if len(gap) else 0.0
 
-    def gaps(self, state: State, placed: Placed, reach: float, known: Found | None = None) -> tuple[np.ndarray, np.ndarray]:
-        """Parts (n, 2) and gaps (n,), m, of all contacts of a state closer than ``reach`` (m)."""
+    def gaps(self, state: State, placed: Placed, reach: float, known: Found | None = None) -> Near:
+        """Find all contacts of a state closer than ``reach`` (m)."""
         if known is not None and known.placed is placed and known.every is not None and self._detector.nested:
             point, shape, gap = known.every
         else:
@@ -313,7 +313,8 @@ class PointFamily:
             point, shape, gap = found.point, found.shape, found.gap
         parts, near = np.empty((len(gap), 2), dtype=np.int64), np.empty(len(gap))
         n = self._fill_near(point, shape, gap, self.point_part, self.shape_part, reach, parts, near)
-        return parts[:n], near[:n]
+        led = self.whole_joints.led_at_shapes(point, self.shape_part[shape])
+        return Near(parts[:n], near[:n], led if n == len(led) else led[gap < reach])
 
     def overlaps(self, state: State) -> list[tuple[int, int, float, float]]:
         """None: what is inside a shape is pushed out however deep it is."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from femsim.step.contact_family import Near
 from femsim.step.contacts import ContactRows, Contacts, StepContacts
 from femsim.step.placed import Placed
 from femsim.step.state import State
 
-Overlaps = tuple[np.ndarray, np.ndarray]
 #: Part of the smaller size of two parts that softness may let them into each other without a word.
 _MOST = 0.5
 
@@ -18,7 +18,7 @@ def energy_at(contacts: Contacts, state: State, placed: Placed) -> float:
     softness = contacts.rules.softness
     if softness is None:
         return 0.0
-    parts, gaps = contacts.overlapping(state, placed)
+    parts, gaps, _ = contacts.overlapping(state, placed)
     soft = softness[parts[:, 0], parts[:, 1]]
     gives = soft > 0.0
     return 0.5 * float((gaps[gives] ** 2 / soft[gives]).sum())
@@ -30,18 +30,14 @@ def energy_of(rows: ContactRows, lam: np.ndarray) -> float:
 
 
 def hard_penetration(contacts: Contacts, state: State, placed: Placed) -> float:
-    """Largest penetration in a state, m, in which parts are placed so, of the pairs that do not give way."""
-    softness = contacts.rules.softness
-    if softness is None:
-        return contacts.max_penetration(state, placed)
-    parts, gaps = contacts.overlapping(state, placed)
-    return max(0.0, -float(gaps[softness[parts[:, 0], parts[:, 1]] == 0.0].min(initial=0.0)))
+    """Largest penetration in a state, m, in which parts are placed so, of what contact keeps apart and does not give way."""
+    found, softness = contacts.overlapping(state, placed), contacts.rules.softness
+    hard = ~found.led if softness is None else ~found.led & (softness[found.parts[:, 0], found.parts[:, 1]] == 0.0)
+    return max(0.0, -float(found.gaps[hard].min(initial=0.0)))
 
 
-def beyond(
-    softness: np.ndarray | None, sizes: np.ndarray, overlaps: Overlaps, contacts: StepContacts, lam: np.ndarray
-) -> Overlaps:
-    """Parts (k, 2) and gaps (k,), m, of what overlaps, less what the contact that gives way most lets each pair.
+def beyond(softness: np.ndarray | None, sizes: np.ndarray, overlaps: Near, contacts: StepContacts, lam: np.ndarray) -> Near:
+    """Return what overlaps, its gaps less what the contact that gives way most lets each pair.
 
     That is at most half of the smaller size: what is deeper may be pushed out on the other side.
 
@@ -51,18 +47,18 @@ def beyond(
         That of each pair of parts.
     sizes : ndarray, (np,), m
         Sizes of the parts.
-    overlaps : (ndarray, ndarray), (k, 2) and (k,), m
-        Parts and gaps, all negative.
+    overlaps : Near
+        Its gaps are all negative.
     contacts : StepContacts
         Contacts of the step.
     lam : ndarray, (nc, 3), N
         Forces that belong to the gaps.
     """
-    if softness is None or not len(overlaps[1]):
+    if softness is None or not len(overlaps.gaps):
         return overlaps
-    parts, gaps = overlaps
+    parts, gaps, led = overlaps
     gives = np.zeros_like(softness)
     first, second = contacts.part.T
     np.maximum.at(gives, (first, second), softness[first, second] * lam[:, 0])
     gives = np.minimum(np.maximum(gives, gives.T), _MOST * np.minimum(sizes[:, None], sizes))
-    return parts, np.minimum(gaps + gives[parts[:, 0], parts[:, 1]], 0.0)
+    return Near(parts, np.minimum(gaps + gives[parts[:, 0], parts[:, 1]], 0.0), led)

@@ -33,7 +33,7 @@ from femsim.step.measure import measure
 from femsim.step.newton import Newton, Solved, linearise_ahead, solve_step, started_from
 from femsim.step.placed import Placed
 from femsim.step.predict import predicted, remembered
-from femsim.step.prescribed import Prescribed, held_points, prescribed, prescribed_rows
+from femsim.step.prescribed import Prescribed, exact_holds, held_points, prescribed, prescribed_rows
 from femsim.step.report import StepReport
 from femsim.step.start import check_start
 from femsim.step.state import Memory, State
@@ -181,7 +181,7 @@ class Stepper:
             if system.prescribes and settings.theta < 1.0:
                 end.driving += drive_work(system, given, forces.late, end, state, new, settings.dt, self.newton.still)
             overlaps = contacts.overlapping(new, arrived, ended.rows)
-            penetration = max(0.0, -float(overlaps[1].min(initial=0.0)))
+            penetration = max(0.0, -float(overlaps.gaps.min(initial=0.0)))
             report = measure(
                 self.scene, system, settings, solved, end, forces, state, new, penetration, self.newton.still, contacts.owner
             )
@@ -189,7 +189,7 @@ class Stepper:
             beyond = soft_pairs.beyond(
                 contacts.rules.softness, self.vital_signs.sizes.part, overlaps, forces.contacts, solution.lam
             )
-            deepest = penetration if beyond is overlaps else max(0.0, -float(beyond[1].min(initial=0.0)))
+            deepest = max(0.0, -float(beyond.gaps[~beyond.led].min(initial=0.0)))
             report.sank, report.theta = self._sank(deepest), settings.theta
             report.spared = rows.spared and self._sank(deepest, self._may_sink(rows, solution.v, given.v))
             report.vitals = self.vital_signs.read(problem, solution.lam, forces, new, arrived, beyond)
@@ -528,11 +528,19 @@ def _welds(scene: Scene) -> list[Welded]:
 
 
 def _led(scene: Scene, still: np.ndarray) -> list[Welded]:
-    """Say what exact motions alone move against each other, where welds hold anything.
+    """Say what exact motions alone move against each other, where welds or motions hold anything but whole rigid bodies.
 
-    Parts that nothing can push, ``still`` (np,) bool, move so against the world, links of a robot against each other.
+    Parts that nothing can push, ``still`` (np,) bool, and nodes that are fixed or held exactly move so against the world, links
+    of a robot against each other.
     """
-    if not scene.welds:
+    held = [*scene.fixed_nodes.items(), *((hold.body, hold.nodes) for hold in exact_holds(scene))]
+    nodes = [
+        Welded((k, -1), (of_part, None), None)
+        for body, of_part in held
+        for k, part in enumerate(scene.parts)
+        if part.body == body
+    ]
+    if not scene.welds and not nodes:
         return []
     pairs = [(int(k), -1) for k in np.flatnonzero(still)]
     for (i, a), (j, b) in combinations(enumerate(scene.parts), 2):
@@ -541,7 +549,7 @@ def _led(scene: Scene, still: np.ndarray) -> list[Welded]:
             between = np.setxor1d(body.link_rows(a.link), body.link_rows(b.link))
             if np.isin(between, body.driven_rows()).all():
                 pairs.append((i, j))
-    return [Welded(pair, (None, None), None) for pair in pairs]
+    return [*(Welded(pair, (None, None), None) for pair in pairs), *nodes]
 
 
 def contact_rules(scene: Scene) -> ContactRules:

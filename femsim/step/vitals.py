@@ -9,11 +9,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from contact import ContactProblem
-from contact.metrics import norm
+from contact.metrics import any_of, norm
 from femsim.base.rotations import cross
 from femsim.model.parts import Part
 from femsim.scene.scene import Scene
 from femsim.step import vitals_kernels as kernels
+from femsim.step.contact_family import Near
 from femsim.step.contacts import ContactForces, Contacts
 from femsim.step.led_pairs import LedPairs, led_or_on_led, led_rules
 from femsim.step.placed import Placed
@@ -60,7 +61,7 @@ class Vitals:
     deepest : Depth
         Of the pairs that contact keeps apart, the one that is deepest relative to its size at the end of the step.
     led : Depth
-        The same of pairs that nothing can push: both are driven or fixed.
+        The same of what nothing can push: both sides are driven, held or fixed.
     between : Depth
         Thin shape that is deepest, without a force, in a soft body relative to the edges of its surface, see `thin_shapes`, or
         in a rod relative to its radius, see `thin_rods`.
@@ -205,7 +206,8 @@ class VitalSigns:
         self.thin_on_rods = list(thin_on_rods(system, contacts.parts, at_points, contacts.rules))
         self._thin_on_rods = ThinOnRods(system, contacts.parts, self.thin_on_rods, state, placed)
         self.at_start: dict[tuple[int, int], float] = {}
-        for pairs, gaps in (contacts.overlapping_unjoined(state, placed), *([self._led.gaps(placed)] if self._led else [])):
+        start = contacts.overlapping_unjoined(state, placed)[:2]
+        for pairs, gaps in (start, *([self._led.gaps(placed)] if self._led else [])):
             for (a, b), gap in zip(pairs.tolist(), gaps.tolist(), strict=True):
                 key = (min(a, b), max(a, b))
                 self.at_start[key] = max(self.at_start.get(key, 0.0), -gap)
@@ -229,7 +231,7 @@ class VitalSigns:
         forces: ContactForces,
         new: State,
         placed: Placed,
-        overlaps: tuple[np.ndarray, np.ndarray],
+        overlaps: Near,
     ) -> Vitals:
         """Read those of a step.
 
@@ -245,10 +247,14 @@ class VitalSigns:
             Where the step ended.
         placed : Placed
             Where the parts are there.
-        overlaps : (ndarray, ndarray), (k, 2) and (k,), m
-            Parts and gaps of all pairs of points and surfaces that overlap there, beyond what soft contacts give way.
+        overlaps : Near
+            All points and surfaces that overlap there, beyond what soft contacts give way.
         """
         led = _NO_DEPTH if self._led is None else self._deepest(*self._led.gaps(placed))
+        pressed = overlaps
+        if any_of(overlaps.led):
+            held, pressed = overlaps.select(overlaps.led), overlaps.select(~overlaps.led)
+            led = max(led, self._deepest(held.parts, held.gaps), key=lambda found: found.share)
         inverted = tuple(int(body.inverted_elements) for body in self._system.bodies)
         contacts = forces.contacts
         way, turn = self._moves(new.v_hat, problem.dt, placed, self._near_others(contacts.part))
@@ -262,7 +268,7 @@ class VitalSigns:
         depths += [Depth((thin.part, thin.rod), depth, depth / thin.radius) for thin, depth in on_rods]
         between = max(depths, key=lambda found: found.share, default=_NO_DEPTH)
         creep, snags = self._creep(problem, lam, forces), self._snags.find(contacts, new)
-        return Vitals(self._deepest(*overlaps), led, between, creep, inverted, way, turn, pushed, snags)
+        return Vitals(self._deepest(pressed.parts, pressed.gaps), led, between, creep, inverted, way, turn, pushed, snags)
 
     def _deepest(self, parts: np.ndarray, gaps: np.ndarray) -> Depth:
         """Pair that is deepest relative to its size, and beyond where it started."""

@@ -89,7 +89,7 @@ class Grouped:
 
 
 class WholeJoints:
-    """Says of contacts which of them wait for a joint to break.
+    """Says of contacts which of them wait for a joint to break, and which no force can push apart.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ class WholeJoints:
     welds : sequence of Welded
         What welds hold, of ``n_parts`` parts. Default: nothing.
     led : sequence of Welded
-        Parts that exact motions alone move against each other. Default: none.
+        Parts and nodes that exact motions alone move against each other. Default: none.
     """
 
     def __init__(
@@ -115,7 +115,7 @@ class WholeJoints:
         self._held = []
         self._grouped = Grouped(welds, n_parts, part, node)
         #: groups of what welds and exact motions hold
-        self._led = Grouped([*welds, *led] if welds else [], n_parts, part, node)
+        self._led = Grouped([*welds, *led], n_parts, part, node)
         for rule in rules:
             points = [
                 (part == k) & (True if nodes is None else np.isin(node, nodes))
@@ -166,6 +166,11 @@ class WholeJoints:
         They count where depths are measured, but have no rows: their force would have no bound, and where they lie flush, none.
         """
         return self._led.at_shapes(point, shape_part) if self._led else np.zeros(len(point), dtype=np.bool_)
+
+    def led(self, part: int, other: int) -> bool:
+        """Whether no force can push a part, all of it, away from another one, or from the world, -1 for it."""
+        of_part = self._led.now()[0]
+        return bool(of_part[part] in (of_part[other], of_part[-1]))
 
     def led_at_surfaces(self, point: np.ndarray) -> np.ndarray:
         """Those as :meth:`led_at_shapes` between points (m, 2, k) of two surfaces or strands, (m,) bool; -1 is no point."""
