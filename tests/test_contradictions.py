@@ -85,6 +85,22 @@ def test_of_joints_that_contradict_each_other_the_weakest_breaks(strengths: tupl
     np.testing.assert_allclose(middle, [speed * scene.duration, 0, 0], atol=1e-8)
 
 
+@pytest.mark.parametrize("dt", [0.01, "auto"])
+def test_a_weld_breaks_where_a_motion_leads_what_it_holds_into_the_floor(dt: float | str) -> None:
+    """Its force has no bound, so the box stays on the floor; it went through it, and the weld bore 1 N."""
+    scene = fs.Scene("pressed", duration=0.1, dt=dt)
+    scene.add_floor()
+    press = scene.add_rigid("press", BOX, mass=0.1, position=(0, 0, 0.1))
+    scene.drive(press, lambda t: (np.array([0.0, 0.0, -0.3 * t]), np.zeros(3)))
+    box = scene.add_rigid("box", BOX, mass=0.1, position=(0, 0, 0.03))
+    scene.join(box, press, at=(0, 0, 0.06), name="weld", breakable=50.0)
+    scene.sensor("box", "box")
+    run = fs.simulate(scene)
+    assert run.verdict == "good" and scene.couplings[0].broken
+    assert run.stepper.state.q[run.stepper.system.q_slices[1]][2] == pytest.approx(0.02, abs=1e-5)
+    assert run.sensors["box"].force[-1] == pytest.approx([0, 0, 0.981], abs=1e-6)
+
+
 def test_a_turn_breaks_what_bears_no_torque() -> None:
     scene = fs.Scene("turned", duration=0.03, gravity=(0, 0, 0))
     box = scene.add_rigid("box", BOX, mass=0.1)

@@ -156,7 +156,7 @@ def attempt(stepper: Stepper) -> Attempt:
 
 
 def _step(stepper: Stepper) -> StepReport:
-    """Take a step; again without the weakest of the joints that contradict each other, as long as one of them can break.
+    """Take a step; again without the weakest of the joints that contradict each other or the way, as long as one can break.
 
     Their forces have no bound, so it breaks before the step ends. Again, too, with all contacts where some were left out that
     others seemed to hold, and did not.
@@ -171,6 +171,8 @@ def _step(stepper: Stepper) -> StepReport:
             stepper.restore(before)
             continue
         weakest = stepper.system.joints.weakest(report.solution.details.get("contradicting_rows", ()))
+        if weakest is None and report.finite:
+            weakest = stepper.overcome(report)
         if weakest is None:
             return report
         stepper.restore(before)

@@ -6,12 +6,13 @@ a value; records that every step makes are not frozen all the same, since a froz
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from femsim.model.contact_rules import Breaks
 from femsim.step.placed import Placed
 from femsim.step.rows_kernels import Given, Rows, Sums
 from femsim.step.state import State
@@ -146,6 +147,10 @@ class Sides:
         return out
 
 
+#: Which contacts are too deep, (n,) bool, by their parts (n, 2) and gaps (n,), m.
+Deep = Callable[[np.ndarray, np.ndarray], np.ndarray]
+
+
 class Near(NamedTuple):
     """Contacts of a state closer than something.
 
@@ -219,6 +224,10 @@ class Family(Protocol):
 
         ``known`` is something that the family found before; of the same ``placed`` it may have them already.
         """
+        ...
+
+    def leading(self, state: State, placed: Placed, deep: Deep) -> list[Breaks]:
+        """Whole welds each of which alone keeps contacts that are ``deep`` in a state from any force."""
         ...
 
     def max_penetration(self, state: State, placed: Placed) -> float:

@@ -23,10 +23,10 @@ from contact import ContactProblem, WarmStart
 from contact.compiled import Fixed
 from contact.compressed import compressed_rows
 from contact.once import once
-from femsim.model.contact_rules import ContactRules
+from femsim.model.contact_rules import Breaks, ContactRules
 from femsim.model.parts import Part
 from femsim.step.by_faces import at_nodes, pairs_by_faces
-from femsim.step.contact_family import Family, FamilyRows, Found, Near, Rates, Sides, joined
+from femsim.step.contact_family import Deep, Family, FamilyRows, Found, Near, Rates, Sides, joined
 from femsim.step.deforming_contacts import deforming_contacts
 from femsim.step.force_memory import ForceMemory
 from femsim.step.joint_limits import LimitFamily
@@ -547,6 +547,10 @@ class Contacts:
         """Leave two parts without contact also when the joint between them breaks."""
         for whole in self._whole_joints:
             whole.never(a, b)
+
+    def leading(self, state: State, placed: Placed, deep: Deep) -> list[Breaks]:
+        """Whole welds each of which alone keeps contacts that are ``deep`` in a state from any force."""
+        return [joint for family in self.families for joint in family.leading(state, placed, deep)]
 
     def led(self, part: int, other: int) -> bool:
         """Whether no force can push a part, all of it, away from another one, or from the world, -1 for it."""

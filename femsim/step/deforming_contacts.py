@@ -12,10 +12,10 @@ import numpy as np
 from contact import DeformableContacts, DeformableDetector, Strand
 from contact.metrics import any_of
 from femsim.model.bodies.deforming import Deforming
-from femsim.model.contact_rules import ContactRules, NoContact
+from femsim.model.contact_rules import Breaks, ContactRules, NoContact
 from femsim.model.parts import Part, skins_of_points
 from femsim.step import deforming_rows_kernels as kernels
-from femsim.step.contact_family import FamilyRows, Found, Near, Rates, Sides, matched, no_rows, room
+from femsim.step.contact_family import Deep, FamilyRows, Found, Near, Rates, Sides, matched, no_rows, room
 from femsim.step.placed import Placed, Places
 from femsim.step.rows_kernels import Given, Rows, Sums, turn_frames
 from femsim.step.seams import Seams
@@ -214,6 +214,11 @@ class DeformingFamily:
         found = self._find(self._place_points(state, placed), placed, reach)
         led = self.whole_joints.led_at_surfaces(found.point)
         return Near(np.asarray(self._number[found.body]), np.asarray(found.gap).copy(), led)
+
+    def leading(self, state: State, placed: Placed, deep: Deep) -> list[Breaks]:
+        """Whole welds each of which alone keeps contacts that are ``deep`` in a state from any force."""
+        found = self._find(self._place_points(state, placed), placed, 0.0)
+        return self.whole_joints.leading_at_surfaces(found.point[deep(self._number[found.body], found.gap)])
 
     def overlaps(self, state: State) -> list[tuple[int, int, float, float]]:
         """Parts that overlap, (part, part, depth, largest depth that is undone), m; slow. A rod may overlap what holds it."""

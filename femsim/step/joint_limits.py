@@ -13,8 +13,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from femsim.model.contact_rules import Breaks
 from femsim.model.parts import Part
-from femsim.step.contact_family import FamilyRows, Found, Near, Rates, Sides, no_rows
+from femsim.step.contact_family import Deep, FamilyRows, Found, Near, Rates, Sides, no_rows
 from femsim.step.joint_rows_kernels import largest_speed
 from femsim.step.placed import Placed
 from femsim.step.rows_kernels import Given, Sums, normal_offsets
@@ -127,6 +128,10 @@ class LimitFamily:
     def gaps(self, state: State, placed: Placed, reach: float, known: Found | None = None) -> Near:
         """None: they are no distances between parts."""
         return Near(np.zeros((0, 2), dtype=np.int64), np.zeros(0), np.zeros(0, dtype=np.bool_))
+
+    def leading(self, state: State, placed: Placed, deep: Deep) -> list[Breaks]:
+        """None."""
+        return []
 
     def max_penetration(self, state: State, placed: Placed) -> float:
         """None."""

@@ -9,7 +9,9 @@ import scipy.sparse as sp
 
 from contact import Rows, make_rows
 from contact.compressed import compressed_rows
+from femsim.model.contact_rules import Breaks
 from femsim.model.couplings import Coupling
+from femsim.model.joined import Joined, Strength
 from femsim.step import joint_rows_kernels as kernels
 from femsim.step.state import State
 
@@ -111,6 +113,15 @@ class Joints:
         strengths = [(self._couplings[k].strength_of(row), k) for k, row in map(self._joint_of, rows)]
         least, weakest = min(strengths, default=(np.inf, -1))
         return weakest if least < np.inf else None
+
+    def weakest_of(self, joints: Sequence[Breaks]) -> int | None:
+        """Coupling with the least strength against forces among these; None where none of them breaks."""
+        weak = [
+            (own.strength.force, own.strength.torque, k)
+            for k, own in enumerate(self._couplings)
+            if isinstance(own, Joined) and own.strength != Strength() and any(own is one for one in joints)
+        ]
+        return min(weak)[2] if weak else None
 
     def jacobian(self, state: State) -> tuple[sp.csr_matrix, np.ndarray]:
         """Rows of joints that velocities of a state keep, (p, n), and numbers of the vectors they are components of, (p,)."""

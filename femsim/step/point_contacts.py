@@ -15,10 +15,10 @@ from contact.compressed import compressed_rows
 from contact.metrics import any_of, norm
 from contact.shapes import signed_distance
 from femsim.base.rotations import cross_matrix, quaternion_from_vector, quaternion_to_matrix
-from femsim.model.contact_rules import ContactRules
+from femsim.model.contact_rules import Breaks, ContactRules
 from femsim.model.parts import Part, skins_of, skins_of_points
 from femsim.step import point_pairs_kernels as pair_kernels, point_rows_kernels as kernels, turning_kernels
-from femsim.step.contact_family import FamilyRows, Found, Near, Rates, Sides, matched, no_rows, room
+from femsim.step.contact_family import Deep, FamilyRows, Found, Near, Rates, Sides, matched, no_rows, room
 from femsim.step.placed import Placed, Places
 from femsim.step.rows_kernels import Given, Rows, Sums, normal_offsets, turn_frames
 from femsim.step.seams import Seams
@@ -315,6 +315,13 @@ class PointFamily:
         n = self._fill_near(point, shape, gap, self.point_part, self.shape_part, reach, parts, near)
         led = self.whole_joints.led_at_shapes(point, self.shape_part[shape])
         return Near(parts[:n], near[:n], led if n == len(led) else led[gap < reach])
+
+    def leading(self, state: State, placed: Placed, deep: Deep) -> list[Breaks]:
+        """Whole welds each of which alone keeps contacts that are ``deep`` in a state from any force."""
+        found = self._find(self._place_points(state, placed), placed, 0.0)
+        on = self.shape_part[found.shape]
+        deep_ones = deep(np.column_stack([self.point_part[found.point], on]), found.gap)
+        return self.whole_joints.leading_at_shapes(found.point[deep_ones], on[deep_ones])
 
     def overlaps(self, state: State) -> list[tuple[int, int, float, float]]:
         """None: what is inside a shape is pushed out however deep it is."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import combinations
 from typing import NamedTuple
 
@@ -388,6 +389,17 @@ class Stepper:
         if self.newton.tolerance is None or not penetration > bound:
             return False
         return penetration > bound + soft_pairs.hard_penetration(self.contacts, self.state, self.placed)
+
+    def overcome(self, report: StepReport) -> int | None:
+        """Coupling that the last step should have broken: the weakest weld by which exact motions lead parts into others.
+
+        Their force has no bound. Without the weld contact could push apart what it holds; None where there is no such weld.
+        """
+        bound = SUNK * self.scene.margin
+        if not (self.scene.welds and report.vitals.led.depth > bound):
+            return None
+        deep = partial(self.vital_signs.deeper, bound=bound)
+        return self.system.joints.weakest_of(self.contacts.leading(self.state, self.placed, deep))
 
     def _gained(self, report: StepReport) -> bool:
         """Whether an energy-momentum step made more than :data:`GAINED` of the energy of the bodies from nothing."""

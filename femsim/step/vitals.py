@@ -276,12 +276,20 @@ class VitalSigns:
             return _NO_DEPTH
         depth = -gaps
         if self._from:
-            low, high = parts.min(axis=1).tolist(), parts.max(axis=1).tolist()
-            depth = depth - np.array([self._from.get(pair, 0.0) for pair in zip(low, high, strict=True)])
+            depth = depth - self._from_start(parts)
         worst, share = kernels.deepest(parts, depth, self.sizes.part)
         if not share > 0.0:
             return _NO_DEPTH
         return Depth((int(parts[worst, 0]), int(parts[worst, 1])), float(depth[worst]), share)
+
+    def _from_start(self, parts: np.ndarray) -> np.ndarray:
+        """Depths, (n,), m, from which those of pairs of parts, (n, 2), count."""
+        low, high = parts.min(axis=1).tolist(), parts.max(axis=1).tolist()
+        return np.array([self._from.get(pair, 0.0) for pair in zip(low, high, strict=True)])
+
+    def deeper(self, parts: np.ndarray, gaps: np.ndarray, bound: float) -> np.ndarray:
+        """Which contacts, of parts (n, 2) and with gaps (n,), m, are deeper than a bound, m, beyond the start; (n,) bool."""
+        return np.asarray(-gaps > bound + self._from_start(parts))
 
     def _creep(self, problem: ContactProblem, lam: np.ndarray, forces: ContactForces) -> Depth:
         """Pair whose sticking contacts creep fastest, by the forces and velocities of one law."""

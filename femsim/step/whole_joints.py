@@ -72,6 +72,14 @@ class Grouped:
         one = group[:, :1, :1]
         return np.asarray((one[:, 0, 0] >= 0) & ((group == one) | (point < 0)).all(axis=(1, 2)))
 
+    def without(self, joint: Breaks) -> Grouped:
+        """Group what holds where one joint has broken."""
+        return Grouped([weld for weld in self._welds if weld.joint is not joint], self._n_parts, self._part, self._node)
+
+    def whole(self) -> list[Breaks]:
+        """Welds that hold now."""
+        return [weld.joint for weld in self._welds if weld.joint is not None and not weld.joint.broken]
+
     def _found(self, welds: Sequence[Welded]) -> tuple[np.ndarray, np.ndarray]:
         """Find the groups by these welds."""
         of_part = np.arange(self._n_parts + 1)  # the last is the world, which is part -1
@@ -175,6 +183,16 @@ class WholeJoints:
     def led_at_surfaces(self, point: np.ndarray) -> np.ndarray:
         """Those as :meth:`led_at_shapes` between points (m, 2, k) of two surfaces or strands, (m,) bool; -1 is no point."""
         return self._led.at_surfaces(point) if self._led else np.zeros(len(point), dtype=np.bool_)
+
+    def leading_at_shapes(self, point: np.ndarray, shape_part: np.ndarray) -> list[Breaks]:
+        """Whole welds each of which alone keeps some of these contacts from any force, see :meth:`led_at_shapes`."""
+        led = self.led_at_shapes(point, shape_part)
+        return [one for one in self._led.whole() if (led & ~self._led.without(one).at_shapes(point, shape_part)).any()]
+
+    def leading_at_surfaces(self, point: np.ndarray) -> list[Breaks]:
+        """Those as :meth:`leading_at_shapes` between points (m, 2, k) of two surfaces or strands; -1 is no point."""
+        led = self.led_at_surfaces(point)
+        return [one for one in self._led.whole() if (led & ~self._led.without(one).at_surfaces(point)).any()]
 
     def at_surfaces(self, point: np.ndarray) -> np.ndarray:
         """Which contacts between points (m, 2, k) of two surfaces or strands wait, (m,) bool; -1 is no point."""
