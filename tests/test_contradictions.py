@@ -91,7 +91,7 @@ def test_a_weld_breaks_where_a_motion_leads_what_it_holds_into_the_floor(dt: flo
     scene = fs.Scene("pressed", duration=0.1, dt=dt)
     scene.add_floor()
     press = scene.add_rigid("press", BOX, mass=0.1, position=(0, 0, 0.1))
-    scene.drive(press, lambda t: (np.array([0.0, 0.0, -0.3 * t]), np.zeros(3)))
+    scene.drive(press, lambda t: (np.array([0.0, 0.0, -3.0 * t * t]), np.zeros(3)))
     box = scene.add_rigid("box", BOX, mass=0.1, position=(0, 0, 0.03))
     scene.join(box, press, at=(0, 0, 0.06), name="weld", breakable=50.0)
     scene.sensor("box", "box")
