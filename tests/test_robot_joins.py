@@ -113,6 +113,33 @@ def test_a_motion_into_nodes_that_glue_a_hold_or_fixed_keeps_is_told_and_never_h
     assert runs[0].steps["led_overlap_m"][-1] == pytest.approx(0.0009, rel=1e-6)  # measured all the same
 
 
+def mimic_hand() -> fs.Robot:
+    """Two jaws that one coordinate moves against each other, 0.041 m apart."""
+    links = [fs.RobotLink.solid(name, fs.Piece(fs.Box((0.005, 0.02, 0.02))), 0.05) for name in ("left", "right")]
+    joints = [
+        fs.RobotJoint("close", "base", "left", "prismatic", axis=(1, 0, 0), position=(-0.0255, 0, 0), limits=(-0.01, 0.02)),
+        fs.RobotJoint(
+            "follow", "base", "right", "prismatic", axis=(-1, 0, 0), position=(0.0255, 0, 0), limits=(-0.01, 0.02),
+            mimic=("close", 1.0, 0.0),
+        ),
+    ]  # fmt: skip
+    return fs.Robot("hand", [fs.RobotLink("base"), *links], joints)
+
+
+def test_a_jaw_closes_on_what_is_welded_to_the_jaw_that_it_mimics() -> None:
+    """One coordinate moves both, but not alike; they counted as one, without contact, and the jaw went through the box."""
+    scene = fs.Scene("mimic", dt=0.01, duration=0.2, gravity=(0, 0, 0))
+    hand = scene.add_robot(mimic_hand())
+    scene.add_rigid("box", fs.Box((0.02, 0.01, 0.01)), mass=0.1)
+    scene.join("box", "hand.left", at=(-0.02, 0, 0))
+    scene.drive_joint(hand, "close", fs.Profile([0, 0.1], [0, 1e-3]), stiffness=5e3, damping=50.0)
+    scene.sensor("right", "hand.right")
+    run = fs.simulate(scene)
+    assert run.verdict == "good" and run.steps["max_penetration_m"].max() < 1e-9
+    # it stops after 0.25 mm, and the motor pulls both jaws, each with half of its force
+    assert run.sensors["right"].force[-1, 0] == pytest.approx(0.5 * 5e3 * 0.75e-3, rel=1e-6)
+
+
 def momenta(stepper: Stepper) -> tuple[np.ndarray, np.ndarray]:
     """Linear and angular momentum of all bodies."""
     system, state = stepper.system, stepper.state

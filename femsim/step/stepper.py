@@ -558,8 +558,7 @@ def _led(scene: Scene, still: np.ndarray) -> list[Welded]:
     for (i, a), (j, b) in combinations(enumerate(scene.parts), 2):
         if a.body == b.body and a.body >= 0:
             body = scene.bodies[a.body]
-            between = np.setxor1d(body.link_rows(a.link), body.link_rows(b.link))
-            if np.isin(between, body.driven_rows()).all():
+            if np.isin(body.rows_between(a.link, b.link), body.driven_rows()).all():
                 pairs.append((i, j))
     return [*(Welded(pair, (None, None), None) for pair in pairs), *nodes]
 

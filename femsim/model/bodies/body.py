@@ -465,6 +465,13 @@ class Body(Protocol):
         """Rows of its v behind the first six that move a rigid link too, (k,): those of the joints between the base and it."""
         ...
 
+    def rows_between(self, a: int, b: int) -> np.ndarray:
+        """Rows of its v of the joints on the way from one rigid link to another, (k,), each once, in order.
+
+        Those of mimic joints that move both links are among them.
+        """
+        ...
+
     def row_parents(self) -> tuple[int, ...] | None:
         """Row of its v that each one hangs on, (n_v,), see :class:`contact.Group`; None where it is no tree."""
         ...

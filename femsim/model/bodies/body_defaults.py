@@ -210,6 +210,10 @@ class BodyDefaults(OutputDefaults):
         """No joint."""
         return np.zeros(0, dtype=np.int64)
 
+    def rows_between(self, a: int, b: int) -> np.ndarray:
+        """No joint."""
+        return np.zeros(0, dtype=np.int64)
+
     def row_parents(self) -> tuple[int, ...] | None:
         """No tree."""
         return None

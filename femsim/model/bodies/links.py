@@ -155,6 +155,11 @@ class LinkedBody(BodyDefaults, ABC):
         """Rows of v of the joints between the base and a link."""
         return self._rows[link]
 
+    def rows_between(self, a: int, b: int) -> np.ndarray:
+        """Rows of v of the joints on the way from one link to another, (k,), each once, in order."""
+        way = set(self._chain(a)) ^ set(self._chain(b))
+        return np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *(self._own_rows_of(k) for k in way)]))
+
     # ---- joints of one coordinate, and what drives them
 
     def row_parents(self) -> tuple[int, ...] | None:

@@ -100,11 +100,6 @@ class TreeBody(LinkedBody):
 
     # ---- links and joints
 
-    def rows_between(self, a: int, b: int) -> np.ndarray:
-        """Rows of v of the joints on the way from one link to another, (k,), each once, in order."""
-        way = set(self._chain(a)) ^ set(self._chain(b))
-        return np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *(self._own_rows_of(k) for k in way)]))
-
     def joint(self, name: str) -> TreeJoint:
         """Look up a joint that has coordinates of its own.
 
