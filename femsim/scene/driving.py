@@ -244,9 +244,13 @@ def hold(
                 f"hold {name}: nodes that stand still in the world are given as fixed=... of scene.add_soft instead."
             )
         if label not in bases:
+            known = {*scene.part_names, *(b.name for b in scene.bodies)}
+            if label not in known:
+                raise InputError(f"hold {name}: {label!r} is unknown{did_you_mean(label, sorted(known))}")
             raise InputError(
                 f"hold {name}: {label!r} is no rigid body or gripper that a motion drives; drive it first, by "
-                "scene.drive(..., motion); nodes cannot go with one that a stiffness drives."
+                "scene.drive(..., motion); nodes cannot go with one that a stiffness drives, or with a link: glue them to it by "
+                "scene.join(..., where=...)."
             )
         leader = bases[label]
         pivot = scene.bodies[leader].initial_q()[:3]
