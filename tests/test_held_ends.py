@@ -481,7 +481,7 @@ def test_all_holders_are_taken_at_their_surface(on: str) -> None:
         ("block", lambda x: x[:, 2] > 0, {"motion": still, "on": "hand"}, ("exactly one of motion and on",)),
         ("block", lambda x: x[:, 2] > 0, {"motion": 3.0}, ("motion is 3.0", "fs.Motion")),
         ("block", lambda x: x[:, 2] > 0, {"on": "box"}, ("'box'", "drive it first")),
-        ("block", lambda x: x[:, 2] > 0, {"on": "hand.pad"}, ("'hand.pad'", "drive it first", "with a link: glue them to it by scene.join")),
+        ("block", lambda x: x[:, 2] > 0, {"on": "hand.pad"}, ("'hand.pad'", "drive it first", "glue them to it by scene.join")),
         ("block", lambda x: x[:, 2] > 0, {"on": "hand.pat"}, ("'hand.pat' is unknown; did you mean 'hand.pad'?",)),
         ("block", lambda x: x[:, 2] > 0, {"motion": still, "name": "box"}, ("'box' is taken",)),
     ],
