@@ -247,8 +247,18 @@ MUTANTS = (
     ),
     Mutant(
         "physics", "glued nodes press on what exact motions lead", STEP + "whole_joints.py",
-        "Grouped([*welds, *led] if welds else [], n_parts, part, node)", "Grouped([], n_parts, part, node)",
+        "Grouped([*welds, *led], n_parts, part, node)", "Grouped([], n_parts, part, node)",
         "test_robot_joins.py",
+    ),
+    Mutant(
+        "physics", "a weld bears what a motion leads into the floor", STEP + "advance.py",
+        "weakest = stepper.overcome(report)", "pass",
+        "test_contradictions.py::test_a_weld_breaks_where_a_motion_leads_what_it_holds_into_the_floor",
+    ),
+    Mutant(
+        "physics", "mimic jaws are led as one", STEP + "stepper.py",
+        "body.rows_between(a.link, b.link)", "np.setxor1d(body.link_rows(a.link), body.link_rows(b.link))",
+        "test_robot_joins.py::test_a_jaw_closes_on_what_is_welded_to_the_jaw_that_it_mimics",
     ),
     # ------------------------------------------------------------------ sensors
     Mutant(
@@ -399,7 +409,7 @@ MUTANTS = (
     ),
     Mutant(
         "judges", "overlaps at the start count twice", STEP + "vitals.py",
-        "depth = depth - np.array(", "depth = depth + np.array(",
+        "depth = depth - self._from_start(", "depth = depth + self._from_start(",
         "test_verdict.py::test_what_overlaps_at_the_start_counts_from_there",
     ),
     Mutant(
