@@ -385,3 +385,17 @@ def test_a_hold_that_gives_way_takes_hardly_more_work_than_an_exact_one() -> Non
             found.append(sum(entry.callcount for entry in profile.getstats()))
         calls.append(np.median(found))
     assert calls[1] < 1.5 * calls[0], calls
+
+
+def test_a_hold_does_not_know_where_it_is_nor_how_it_is_turned() -> None:
+    """Corners are as far from the middle but for rounding, which chose the three that bear the wrench: ends were 1e-5 m apart."""
+    mesh, ends, up = fs.box_tets((0.08, 0.02, 0.02), (4, 2, 2)), [], np.array((0.0, 0.0, 0.1))
+    for turned, place in ((np.zeros(3), 0.0 * up), (np.zeros(3), up), (np.array((0.4, -0.7, 0.5)), up)):
+        there = Rotation.from_rotvec(turned)
+        scene = fs.Scene("bar", dt=0.01, gravity=(0.0, 0.0, 0.0), nonlinear_tolerance=1e-9)
+        bar = scene.add_soft("bar", mesh, FOAM, position=place, rotation=turned)
+        motion = fs.Motion([0.0, 0.1], [np.zeros(3)] * 2, [np.zeros(3), there.apply((0.45, -0.42, -0.06))])
+        scene.hold(bar, np.flatnonzero(mesh.points[:, 0] < -0.0399), motion, stiffness=(50.0, 0.9), damping=(0.1, 0.01))
+        with fs.Simulation(scene) as sim:
+            ends.append(there.inv().apply(sim.step(10).points(bar) - place))
+    assert np.ptp(ends, axis=0).max() < 1e-11

@@ -18,20 +18,27 @@ from femsim.model.joined import Joined, NodeFrame, Side, Strength
 
 #: Triads whose height is less than this part of their longest side are in one line.
 _FLAT = 1e-3
+#: Share of the largest from which a distance counts as large as it: corners of a box are as far from its middle but for rounding.
+_AS_FAR = 1.0 - 1e-6
 _PAIRS = ((0, 1), (1, 2), (2, 0))
 
 
 def triad(points: np.ndarray) -> np.ndarray | None:
     """Numbers (3,) of three points (k, 3) that are far from each other; None where all are in one line."""
-    first = int(np.argmax(np.linalg.norm(points - points.mean(axis=0), axis=1)))
+    first = _furthest(np.linalg.norm(points - points.mean(axis=0), axis=1))
     away = points - points[first]
     length = np.linalg.norm(away, axis=1)
-    second = int(np.argmax(length))
+    second = _furthest(length)
     if not length[second] > 0.0:
         return None
     height = np.linalg.norm(np.cross(away, away[second] / length[second]), axis=1)
-    third = int(np.argmax(height))
+    third = _furthest(height)
     return np.array([first, second, third]) if height[third] > _FLAT * length[second] else None
+
+
+def _furthest(distance: np.ndarray) -> int:
+    """Number of the first that is as far as any, so that rounding, and with it place and turn of a scene, does not choose."""
+    return int(np.argmax(distance >= _AS_FAR * distance.max()))
 
 
 class KeptShape(Joined):
