@@ -37,7 +37,7 @@ def triad(points: np.ndarray) -> np.ndarray | None:
 
 
 def _furthest(distance: np.ndarray) -> int:
-    """Number of the first that is as far as any, so that rounding, and with it place and turn of a scene, does not choose."""
+    """Choose the first that is as far as any: rounding, and with it place and turn of a scene, is not to choose."""
     return int(np.argmax(distance >= _AS_FAR * distance.max()))
 
 
