@@ -1,4 +1,4 @@
-"""Steps whose equations hold, but whose bodies end deeper in each other: what is taken where halves and backward Euler sink too."""
+"""Steps whose equations hold, but whose bodies end deeper in each other: what is taken where halves, or backward Euler, sink too."""
 
 from __future__ import annotations
 
