@@ -94,13 +94,15 @@ def test_no_scales_of_a_matrix_that_is_not_positive_definite() -> None:
 
 
 def test_the_judge_holds_narrow_bodies_to_the_scale_of_w() -> None:
-    """Forces four times too large lift the net; by the diagonal of A nothing is wrong, and no solver told the judge of W."""
+    """Forces that are too large lift the net; by the diagonal of A nothing is wrong, and no solver told the judge of W.
+
+    Four times too large they part what they press as well. By 2 %, the speeds at which they do are within the tolerance.
+    """
     problem = net_of_springs(0)
     right = make_solver("exact", tolerance=1e-7).solve(problem).lam
-    lam = 4.0 * right
-    v = np.linalg.solve(problem.A.toarray(), problem.b + problem.J.T @ lam.ravel())
-    assert measure(problem, v, lam).contact_residual < 1e-6
-    judge = Judge(problem, 1e-3)
-    assert not judge.look(v, lam, 0) and law_error(problem, v, lam) > 0.1
-    v = np.linalg.solve(problem.A.toarray(), problem.b + problem.J.T @ right.ravel())
-    assert Judge(problem, 1e-3).look(v, right, 0)
+    for factor, tolerance in ((4.0, 1e-3), (1.02, 0.05), (1.0, 1e-3)):
+        lam = factor * right
+        v = np.linalg.solve(problem.A.toarray(), problem.b + problem.J.T @ lam.ravel())
+        assert measure(problem, v, lam).contact_residual < 1e-6
+        assert Judge(problem, tolerance).look(v, lam, 0) == (factor == 1.0)
+        assert factor == 1.0 or law_error(problem, v, lam) > 0.1
