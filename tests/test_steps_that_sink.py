@@ -1,4 +1,4 @@
-"""Steps whose equations hold, but whose bodies end deeper in each other: what is taken where halves, or backward Euler, sink too."""
+"""Steps whose equations hold, but whose bodies sink: which is taken where halves, or backward Euler, sink too; and with what."""
 
 from __future__ import annotations
 
@@ -60,3 +60,22 @@ def test_but_no_parts_are_taken_for_one_that_sinks_as_they_do(monkeypatch: pytes
     stepper = landing(monkeypatch, lambda self: "sank")
     report = take_step(stepper, 1)
     assert len(report.parts) == 1 and report.theta == 0.5
+
+
+def test_steps_after_one_that_sank_without_some_contacts_have_all_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where that went on, each step was taken twice."""
+    asked: list[bool] = []
+    stepper = landing(monkeypatch, lambda self: "solved")
+    plain = Stepper.step
+
+    def step(self: Stepper, *, whole: bool = True) -> StepReport:
+        report = plain(self, whole=whole)
+        asked.append(whole)
+        report.spared = not whole and self.state.step in (2, 5)
+        return report
+
+    monkeypatch.setattr(Stepper, "step", step)
+    for _ in range(13):
+        take_step(stepper, 3)
+    # the second step is taken twice, the next eight have all contacts at once, and then others are tried again
+    assert asked == [False, False, True, *8 * [True], *3 * [False]]

@@ -31,7 +31,7 @@ from foreign.text import parse_json, unpack_npz
 
 FOLDER = "checkpoints"
 #: Version of the files.
-VERSION = 7
+VERSION = 8
 #: Unless something else is asked for: one each ten minutes, so none of a shorter run.
 DEFAULT_EVERY = "600s"
 _MAGIC = "femsim checkpoint"

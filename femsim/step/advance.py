@@ -18,6 +18,8 @@ from femsim.step.vitals import Vitals
 
 #: How a step may end, from good to bad. Contacts without a solution have none in parts of the step either.
 SOLVED, MADE_ENERGY, SANK, NOT_CONVERGED, INSIDE_OUT, INFEASIBLE, NOT_FINITE = range(7)
+#: Steps that leave no contact out after one that did and was taken again: where that goes on, each step would be taken twice.
+_WHOLE = 8
 
 
 @dataclass(frozen=True)
@@ -159,21 +161,22 @@ def _step(stepper: Stepper) -> StepReport:
     """Take a step; again without the weakest of the joints that contradict each other or the way, as long as one can break.
 
     Their forces have no bound, so it breaks before the step ends. Again, too, with all contacts where some were left out that
-    others seemed to hold, and did not.
+    others seemed to hold, and did not; so are the next steps then, at once.
     """
-    before, tried, whole = stepper.state, 0, False
+    before, tried, whole, left = stepper.state, 0, stepper.state.whole > 0, max(stepper.state.whole - 1, 0)
     while True:
         with np.errstate(over="ignore", invalid="ignore"):  # numbers that are not finite are seen, and reported
             report = stepper.step(whole=whole)
         report.solves += tried
         if report.spared:
-            tried, whole = report.solves, True
+            tried, whole, left = report.solves, True, _WHOLE
             stepper.restore(before)
             continue
         weakest = stepper.system.joints.weakest(report.solution.details.get("contradicting_rows", ()))
         if weakest is None and report.finite:
             weakest = stepper.overcome(report)
         if weakest is None:
+            stepper.state.whole = left
             return report
         stepper.restore(before)
         stepper.system.couplings[weakest].break_off()

@@ -16,7 +16,7 @@ from femsim.step.force_memory import ForceMemory
 from foreign.text import read_npz
 
 #: Version of the files that hold a state.
-VERSION = 8
+VERSION = 9
 
 Memory = Mapping[str, np.ndarray]
 
@@ -63,6 +63,8 @@ class State:
         Whether the next step is first linearised where it is thought to lead, see :class:`femsim.step.newton.Solved`.
     again : bool
         Whether the last step was linearised more than once, see :class:`femsim.step.newton.Solved`.
+    whole : int
+        Steps left that leave no contact out, since one that did was taken again, see :mod:`femsim.step.advance`.
     before : ndarray, (k, nv)
         Representative velocities of the steps before the last one that were as long, newest first; k is at most 3, see
         :mod:`femsim.step.predict`.
@@ -87,6 +89,7 @@ class State:
     energy: float = 0.0
     again: bool = False
     joint_loss: float = 0.0
+    whole: int = 0
 
     def __post_init__(self) -> None:
         if len(self.v_hat) != len(self.v):
@@ -96,7 +99,7 @@ class State:
         """All numbers by name, as they are saved."""
         names = (
             "q", "v", "t", "v_hat", "step", "work", "friction_loss", "dt", "level", "halving_is_vain", "ahead", "before",
-            "energy", "again", "joint_loss",
+            "energy", "again", "joint_loss", "whole",
         )  # fmt: skip
         out = {name: np.asarray(getattr(self, name)) for name in names}
         out["counts"] = np.array([len(self.bodies), len(self.couplings), len(self.contacts)])
@@ -118,6 +121,7 @@ class State:
             tuple(ForceMemory(arrays[f"contacts/{k}/keys"], arrays[f"contacts/{k}/forces"]) for k in range(families)),
             below(arrays, "sensor"), float(arrays["dt"]), int(arrays["level"]), bool(arrays["ahead"]), arrays["before"],
             float(arrays["energy"]), bool(arrays["again"]), float(arrays["joint_loss"]),
+            int(arrays["whole"]),
         )  # fmt: skip
 
     def copy(self) -> State:
