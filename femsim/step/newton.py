@@ -54,7 +54,7 @@ _HARDLY, _NEAR = 0.5, 10.0
 #: Linearisations before the last that the next one looks back on.
 _MEMORY = 8
 #: Nonlinear tolerances that a body may lack of its own forces: with 1 a string or a ball that a robot moves takes a third more
-#: contact problems.
+#: contact problems. Also that forces of drives may lack: elements between nodes that are all held have no other equations.
 _OWN = 10.0
 #: Part of the nonlinear tolerance that answers of contact problems may lack of their own equations where linearisations go on:
 #: what a loose solver leaves would else be all that is left of the residual (measured on a sliding cube with `admm` at 1e-5: 6 to
@@ -398,8 +398,8 @@ class _Iterate:
     """Contact problem of a linearisation, its answer with its forces J^T lam, (n,), and the nonlinear residual of both.
 
     ``rounding`` is the part of the residual that rounding may make, ``own`` the residual of the body that lacks most of its own
-    forces, and ``creep`` by how much contacts go otherwise on other rows, see :func:`_creep`; ``rows`` are those of the problem,
-    ``led`` those where its answer leads, on which the forces act.
+    forces, ``driven`` what the linearisation lacks of the forces of drives, and ``creep`` by how much contacts go otherwise on
+    other rows, see :func:`_creep`; ``rows`` are those of the problem, ``led`` those where its answer leads, on which the forces act.
     """
 
     problem: ContactProblem
@@ -410,6 +410,7 @@ class _Iterate:
     residual: float
     rounding: float
     own: float
+    driven: float
     creep: float
 
     def holds(self, tolerance: float) -> bool:
@@ -417,12 +418,12 @@ class _Iterate:
         return self.residual <= max(tolerance, self.rounding)
 
     def hides(self, newton: Newton) -> bool:
-        """Whether the equations of all bodies together hold, but not those of a light one by its own forces, or of contacts."""
+        """Whether the equations hold together, but not those of a light body by its own forces, of contacts, or of drives."""
         if newton.tolerance is None or not self.solution.converged or self.residual > newton.tolerance:
             return False
         if self.own > _OWN * newton.tolerance and self.residual > self.rounding:
             return True
-        return self.creep > newton.creep
+        return self.creep > newton.creep or self.driven > _OWN * newton.tolerance
 
 
 class _Demand(NamedTuple):
@@ -520,7 +521,8 @@ def _solve_linearised(
     push = problem.pushed(solution.lam) if led is rows else times_transposed(led.J, solution.lam.ravel())
     residual = _nonlinear_residual(system, settings, newton, solution.v, push)
     creep = _creep(rows, led, solution)
-    return _Iterate(problem, rows, led, solution, push, residual, system.rounding, system.worst_share, creep)
+    driven = system.driven_lack(solution.v) if newton.tolerance is not None and residual <= newton.tolerance else 0.0
+    return _Iterate(problem, rows, led, solution, push, residual, system.rounding, system.worst_share, driven, creep)
 
 
 def _solved(solver: Solver, problem: ContactProblem, warm: WarmStart, place: np.ndarray | None) -> Solution:

@@ -13,7 +13,7 @@ from contact import Rows
 from contact.compiled import Fixed
 from contact.jacobian_kernels import scatter
 from contact.masses_kernels import Masses
-from contact.metrics import any_of
+from contact.metrics import any_of, norm
 from contact.metrics_kernels import relative
 from contact.turns import Turns
 from femsim.base.rotations import nearest_rotation
@@ -483,6 +483,29 @@ class System:
             self._beyond[v] = np.where(self.prescribed[v], beyond, 0.0)
             self.external[v] = self._external_there[v]
 
+    def driven_lack(self, v_hat: np.ndarray) -> float:
+        """Return what the linearisation lacks on prescribed rows at v_hat, (n,), where :meth:`residual` was asked last.
+
+        It is the error of the forces of drives, in the norm of the residual and on its scale: those rows are no part of it.
+        Generalized coordinates are left out, see :meth:`lead`.
+        """
+        if not self._rows.size:
+            return 0.0
+        lacking = self._residual - self._by_prescribed(v_hat)
+        for k in self._driven:
+            lacking[self.v_slices[k]] = 0.0
+        lacking = lacking[self._rows] / np.sqrt(self.diagonal()[self._rows])
+        return float(relative(norm(lacking), self.scale))
+
+    def _by_prescribed(self, v_hat: np.ndarray) -> np.ndarray:
+        """Return A v - b of the last linearisation on prescribed rows, (n,), as they were before they were prescribed."""
+        out = np.zeros(self.n)
+        columns = self._columns_of_entries[self._columns]
+        # row p of the symmetric A is its column p
+        np.add.at(out, columns, self._column_data * v_hat[self.A.indices[self._columns]])
+        out[self._rows] -= self._reaction_b
+        return out
+
     def reaction(self, v_hat: np.ndarray, contact_force: np.ndarray) -> np.ndarray:
         """Generalized force (n,) that the drives exert on prescribed rows, N or N m; zero elsewhere.
 
@@ -496,12 +519,10 @@ class System:
         contact_force : ndarray, (n,)
             Generalized contact force J^T lam including prescribed rows.
         """
-        out = np.zeros(self.n)
-        if self._rows.size:
-            columns = self._columns_of_entries[self._columns]
-            # row p of the symmetric A is its column p
-            np.add.at(out, columns, self._column_data * v_hat[self.A.indices[self._columns]])
-            out[self._rows] += self._beyond[self._rows] - (self._reaction_b + contact_force[self._rows])
+        if not self._rows.size:
+            return np.zeros(self.n)
+        out = self._by_prescribed(v_hat)
+        out[self._rows] += self._beyond[self._rows] - contact_force[self._rows]
         return out
 
     def joint_rows(self) -> Rows | None:
