@@ -141,6 +141,10 @@ class HyperelasticBody(SoftBody):
             self._diagonal_place, data,
         )  # fmt: skip
 
+    def _fill_damping(self, data: np.ndarray) -> None:
+        """Fill it without what stresses add to the stiffness against turns."""
+        self._fill_matrix(self._beta, 0.0, data, kind=kernels.STRETCHING)
+
     def _fill_tangent(self, elastic: float, viscous: np.ndarray, mass_factor: float, data: np.ndarray, *, positive: bool) -> bool:
         """Fill the second derivatives; where ``positive``, what is surely definite and no turn changes."""
         stiffness = elastic + viscous

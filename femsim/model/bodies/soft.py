@@ -106,7 +106,7 @@ class SoftBody(BodyDefaults, ABC):
         self._beta, self._no_branch = self.mixture.rayleigh_beta, np.zeros(len(self.mixture.materials))
         self._damped = bool(self._beta.any())
         self.load = load
-        self._damping: sp.csc_matrix | None = None  # entries of beta K at the start of a step, where that is what damps
+        self._damping: sp.csc_matrix | None = None  # entries of beta K at the middle of a step, where that is what damps
         self._velocity = np.asarray(velocity, dtype=np.float64)
         self._angular_velocity = np.zeros(3) if angular_velocity is None else np.asarray(angular_velocity, dtype=np.float64)
         n = self.n_nodes = len(self.rest)
@@ -118,6 +118,7 @@ class SoftBody(BodyDefaults, ABC):
         self._step_stress = NO_STRESS
         self._energy = 0.0
         self._updated_at = np.full(self.n_q, np.nan)
+        self._damped_at = np.full(self.n_q, np.nan)  # where the matrix of damping is of
         self._make_elements()
         self._unturned = self._quaternion.copy()
         self._row_mass = np.repeat(self.node_mass, 3)
@@ -125,8 +126,6 @@ class SoftBody(BodyDefaults, ABC):
         #: its Prony terms, if it has any
         prony = [one.prony for one in self.mixture.materials]
         self.branches = Branches(prony, self.mixture.of, self._branch_points) if any(prony) else None
-        #: whether beta K is a part of K, the same everywhere
-        self._damped_alike = self.branches is None and self._damped and bool((self._beta == self._beta[0]).all())
         #: how evenly its edges change their lengths
         self._evenness = Evenness(self._edge_stiffness)
         self.reset()
@@ -224,6 +223,7 @@ class SoftBody(BodyDefaults, ABC):
         self._quaternion[:] = self._unturned
         self._started_from = self._quaternion.copy()
         self._updated_at[:] = np.nan
+        self._damped_at[:] = np.nan
         self._evenness.reset()
         if self.branches is not None:
             self.branches.reset()
@@ -238,6 +238,7 @@ class SoftBody(BodyDefaults, ABC):
         """Make the update at q again: all that follows from it has the same bits as then."""
         self._quaternion[:] = memory["rotations"]
         self._updated_at[:] = np.nan
+        self._damped_at[:] = np.nan
         self.update_elements(q)
         self._evenness.recall(memory)
         if self.branches is not None:
@@ -277,6 +278,8 @@ class SoftBody(BodyDefaults, ABC):
         """Fill A = M/(theta dt) + alpha M + (theta dt + beta) K and b = M v/(theta dt) - f + f_ext (eq. 9 for theta = 1/2)."""
         implicit = settings.theta * settings.dt
         self.update_elements(q)
+        if self._damped and not settings.conserving:
+            self._update_damping(q, q + 0.5 * settings.dt * v)
         force = self.internal_force
         if settings.strain_damping > 0.0:
             self._evenness.begin(edge_lengths(q.reshape(-1, 3), self._edges[0]))
@@ -285,13 +288,7 @@ class SoftBody(BodyDefaults, ABC):
             force = force.copy()
             self.branches.add_forces(q.reshape(-1, 3), q.reshape(-1, 3) if settings.conserving else None, force)
         stiffness = self._stiffness_factor(settings) + self._beta
-        if self._damped and not settings.conserving:
-            self._fill_matrix(self._beta, 0.0, self._damping_matrix().data)  # of the laws alone
-        if self._damped_alike and not settings.conserving:
-            np.multiply(self._damping_matrix().data, stiffness[0] / self._beta[0], out=data)  # quicker than to fill it again
-            data[self._on_diagonal] += self._mass_factor(implicit) * self._row_mass
-        else:
-            self._fill_matrix(stiffness, self._mass_factor(implicit), data, self._branch_share(implicit, stiffness))
+        self._fill_matrix(stiffness, self._mass_factor(implicit), data, self._branch_share(implicit, stiffness))
         self._fill_external(t + implicit, settings, external)
         np.multiply(self._row_mass, v, out=b)
         b /= implicit
@@ -324,10 +321,11 @@ class SoftBody(BodyDefaults, ABC):
         out: np.ndarray,
         inertia: np.ndarray,
     ) -> None:
-        """Fill M (v_hat - v)/(theta dt) + alpha M v_hat + beta K v_hat + f - f_ext, f at ``moved``, K at the start.
+        """Fill M (v_hat - v)/(theta dt) + alpha M v_hat + beta K v_hat + f - f_ext, f at ``moved``, K at the middle.
 
-        In an energy-momentum step beta is a viscosity of strain instead: beta/dt more of what damps changes of strain. K at the
-        start would resist the way of a body that turns, and take its angular momentum.
+        The middle is where the velocity of the start leads in half a step: K at the start would resist the way of a body that
+        turns, and take its angular momentum. In an energy-momentum step beta is a viscosity of strain instead: beta/dt more of
+        what damps changes of strain.
         """
         implicit = settings.theta * settings.dt
         self.update_elements(moved)
@@ -358,7 +356,7 @@ class SoftBody(BodyDefaults, ABC):
         return np.empty((*self.point_elements().weight.shape, 6))
 
     def tangent(self, settings: StepSettings, data: np.ndarray) -> None:
-        """Fill M/(theta dt) + alpha M + theta dt K of the last residual + beta K of the start (energy-momentum: of the same)."""
+        """Fill M/(theta dt) + alpha M + theta dt K of the last residual + beta K of the middle (energy-momentum: the same K)."""
         self._stands_in = self._linearise(settings, data, positive=False)
 
     def positive_tangent(self, settings: StepSettings, data: np.ndarray) -> bool:
@@ -397,13 +395,24 @@ class SoftBody(BodyDefaults, ABC):
         """Shear modulus of the branches over that of the law, (r,), in a matrix with ``stiffness`` times K; None without any."""
         return None if self.branches is None else np.asarray(self.branches.stiffness * implicit / stiffness)
 
-    @cached_property
-    def _on_diagonal(self) -> np.ndarray:
-        """Entries of the pattern on its diagonal, (3 n,)."""
-        return np.flatnonzero(self._indices == np.repeat(np.arange(self.n_v), np.diff(self._indptr)))
+    def _fill_damping(self, data: np.ndarray) -> None:
+        """Fill the CSC entries of beta K of the laws alone at the last update: what no turn changes."""
+        self._fill_matrix(self._beta, 0.0, data)
+
+    def _update_damping(self, q: np.ndarray, middle: np.ndarray) -> None:
+        """Fill the matrix of damping at other positions than q, (3 n,) m each, where the elements are left as they were."""
+        if same_numbers(middle, self._damped_at):
+            return
+        started = self._started_from
+        self.update_elements(middle)
+        self._fill_damping(self._damping_matrix().data)
+        self._damped_at[:] = middle
+        if not same_numbers(q, middle):
+            self._quaternion[:] = started
+            self.update_elements(q)
 
     def _damping_matrix(self) -> sp.csc_matrix:
-        """Return beta K of the start of the step; one matrix for all steps, since scipy checks the pattern of a new one."""
+        """Return beta K of the middle of the step; one matrix for all steps, since scipy checks the pattern of a new one."""
         if self._damping is None:
             data = np.empty(len(self._indices))
             self._damping = sp.csc_matrix((data, self._indices, self._indptr), shape=(self.n_v, self.n_v))
