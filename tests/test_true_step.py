@@ -39,7 +39,9 @@ def rubber(law: Law, young: float = 1e5, nu: float = NU, **damping: float) -> El
     return Elastic(2.0 * mu * (1.0 + nu), nu, 1000.0, law=law, name="rubber", **damping)
 
 
-def spinning(law: Law, element: Any, *, young: float = 1e5, nu: float = NU, dt: float = 0.01, beta: float = 0.0, **options: Any) -> Stepper:
+def spinning(
+    law: Law, element: Any, *, young: float = 1e5, nu: float = NU, dt: float = 0.01, beta: float = 0.0, **options: Any
+) -> Stepper:
     """A free bar that turns twice a second, from its shape at rest."""
     scene = fs.Scene("spin", dt=dt, gravity=(0, 0, 0), **options)
     scene.add_soft("bar", fs.box_tets((0.06, 0.03, 0.02), (2, 1, 1)), rubber(law, young, nu, rayleigh_beta=beta), element=element)

@@ -399,7 +399,8 @@ class _Iterate:
 
     ``rounding`` is the part of the residual that rounding may make, ``own`` the residual of the body that lacks most of its own
     forces, ``driven`` what the linearisation lacks of the forces of drives, and ``creep`` by how much contacts go otherwise on
-    other rows, see :func:`_creep`; ``rows`` are those of the problem, ``led`` those where its answer leads, on which the forces act.
+    other rows, see :func:`_creep`; ``rows`` are those of the problem, ``led`` those where its answer leads, on which the forces
+    act.
     """
 
     problem: ContactProblem
