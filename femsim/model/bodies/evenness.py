@@ -6,9 +6,10 @@ starts of the last steps its strains, of stiffness k, changed at rates r1 and, b
 
     min(1, sum k (r1 - r2)^2 / sum k (r1^2 + r2^2))^2
 
-acts: all where strain turns round from step to step, and about (w dt)^4 / 4 where the step follows a swing of frequency w. It is
-known when a step starts and never negative, so no step gains energy by it. Where contacts pushed on the body in the last step all
-of alpha acts: impacts are of first order, and what rests shall come to rest.
+acts: all where strain turns round from step to step, and about (w dt)^4 / 4 where the step follows a swing of frequency w, but at
+its ends, where all strains turn round at once: over a swing it acts like 2.5 (w dt)^3. It is known when a step starts and never
+negative, so no step gains energy by it. Where contacts pushed on the body in the last step all of alpha acts: impacts are of
+first order, and what rests shall come to rest.
 """
 
 from __future__ import annotations
