@@ -29,6 +29,8 @@ from femsim.model.parts import Part
 from materials import Elastic
 from meshes.quadratic import EDGES
 
+#: Turn of a body in half a step, rad, above which what damps is the stiffness of the middle of the step.
+_TURNS = 1e-3
 #: Stress of the points where a step does not know it.
 NO_STRESS = np.empty((0, 1, 6))
 
@@ -106,7 +108,7 @@ class SoftBody(BodyDefaults, ABC):
         self._beta, self._no_branch = self.mixture.rayleigh_beta, np.zeros(len(self.mixture.materials))
         self._damped = bool(self._beta.any())
         self.load = load
-        self._damping: sp.csc_matrix | None = None  # entries of beta K at the middle of a step, where that is what damps
+        self._damping: sp.csc_matrix | None = None  # entries of beta K, where that is what damps
         self._velocity = np.asarray(velocity, dtype=np.float64)
         self._angular_velocity = np.zeros(3) if angular_velocity is None else np.asarray(angular_velocity, dtype=np.float64)
         n = self.n_nodes = len(self.rest)
@@ -126,6 +128,8 @@ class SoftBody(BodyDefaults, ABC):
         #: its Prony terms, if it has any
         prony = [one.prony for one in self.mixture.materials]
         self.branches = Branches(prony, self.mixture.of, self._branch_points) if any(prony) else None
+        #: whether beta K is a part of K, the same everywhere
+        self._damped_alike = self.branches is None and self._damped and bool((self._beta == self._beta[0]).all())
         #: how evenly its edges change their lengths
         self._evenness = Evenness(self._edge_stiffness)
         self.reset()
@@ -279,7 +283,7 @@ class SoftBody(BodyDefaults, ABC):
         implicit = settings.theta * settings.dt
         self.update_elements(q)
         if self._damped and not settings.conserving:
-            self._update_damping(q, q + 0.5 * settings.dt * v)
+            self._update_damping(q, self._damps_at(q, v, settings))
         force = self.internal_force
         if settings.strain_damping > 0.0:
             self._evenness.begin(edge_lengths(q.reshape(-1, 3), self._edges[0]))
@@ -288,7 +292,11 @@ class SoftBody(BodyDefaults, ABC):
             force = force.copy()
             self.branches.add_forces(q.reshape(-1, 3), q.reshape(-1, 3) if settings.conserving else None, force)
         stiffness = self._stiffness_factor(settings) + self._beta
-        self._fill_matrix(stiffness, self._mass_factor(implicit), data, self._branch_share(implicit, stiffness))
+        if self._damped_alike and not settings.conserving and same_numbers(q, self._damped_at):
+            np.multiply(self._damping_matrix().data, stiffness[0] / self._beta[0], out=data)  # quicker than to fill it again
+            data[self._on_diagonal] += self._mass_factor(implicit) * self._row_mass
+        else:
+            self._fill_matrix(stiffness, self._mass_factor(implicit), data, self._branch_share(implicit, stiffness))
         self._fill_external(t + implicit, settings, external)
         np.multiply(self._row_mass, v, out=b)
         b /= implicit
@@ -321,11 +329,9 @@ class SoftBody(BodyDefaults, ABC):
         out: np.ndarray,
         inertia: np.ndarray,
     ) -> None:
-        """Fill M (v_hat - v)/(theta dt) + alpha M v_hat + beta K v_hat + f - f_ext, f at ``moved``, K at the middle.
+        """Fill M (v_hat - v)/(theta dt) + alpha M v_hat + beta K v_hat + f - f_ext, f at ``moved``, K as :meth:`_damps_at` says.
 
-        The middle is where the velocity of the start leads in half a step: K at the start would resist the way of a body that
-        turns, and take its angular momentum. In an energy-momentum step beta is a viscosity of strain instead: beta/dt more of
-        what damps changes of strain.
+        In an energy-momentum step beta is a viscosity of strain instead: beta/dt more of what damps changes of strain.
         """
         implicit = settings.theta * settings.dt
         self.update_elements(moved)
@@ -356,7 +362,7 @@ class SoftBody(BodyDefaults, ABC):
         return np.empty((*self.point_elements().weight.shape, 6))
 
     def tangent(self, settings: StepSettings, data: np.ndarray) -> None:
-        """Fill M/(theta dt) + alpha M + theta dt K of the last residual + beta K of the middle (energy-momentum: the same K)."""
+        """Fill M/(theta dt) + alpha M + theta dt K of the last residual + beta K that damps (energy-momentum: the same K)."""
         self._stands_in = self._linearise(settings, data, positive=False)
 
     def positive_tangent(self, settings: StepSettings, data: np.ndarray) -> bool:
@@ -395,24 +401,46 @@ class SoftBody(BodyDefaults, ABC):
         """Shear modulus of the branches over that of the law, (r,), in a matrix with ``stiffness`` times K; None without any."""
         return None if self.branches is None else np.asarray(self.branches.stiffness * implicit / stiffness)
 
+    @cached_property
+    def _on_diagonal(self) -> np.ndarray:
+        """Entries of the pattern on its diagonal, (3 n,)."""
+        return np.flatnonzero(self._indices == np.repeat(np.arange(self.n_v), np.diff(self._indptr)))
+
     def _fill_damping(self, data: np.ndarray) -> None:
-        """Fill the CSC entries of beta K of the laws alone at the last update: what no turn changes."""
+        """Fill the CSC entries of beta K of the laws alone at the last update, of what resists no turn."""
         self._fill_matrix(self._beta, 0.0, data)
 
-    def _update_damping(self, q: np.ndarray, middle: np.ndarray) -> None:
-        """Fill the matrix of damping at other positions than q, (3 n,) m each, where the elements are left as they were."""
-        if same_numbers(middle, self._damped_at):
-            return
-        started = self._started_from
-        self.update_elements(middle)
-        self._fill_damping(self._damping_matrix().data)
-        self._damped_at[:] = middle
-        if not same_numbers(q, middle):
+    def _damps_at(self, q: np.ndarray, v: np.ndarray, settings: StepSettings) -> np.ndarray:
+        """Positions (3 n,), m, whose K damps: q, or where v (3 n,) leads in half a step if the body turns on the way.
+
+        K at the start would resist the way of a body that turns, and take its angular momentum.
+        """
+        turns = not settings.linear and 0.5 * settings.dt * self._turn_rate(q, v) > _TURNS
+        return q + 0.5 * settings.dt * v if turns else q
+
+    def _turn_rate(self, q: np.ndarray, v: np.ndarray) -> float:
+        """Angular speed, rad/s, of a rigid body with the same angular momentum about the centre of mass."""
+        x, u, mass = q.reshape(-1, 3), v.reshape(-1, 3), self.node_mass
+        arm = x - mass @ x / mass.sum()
+        weighted = mass[:, None] * arm
+        spin, second = weighted.T @ u, weighted.T @ arm
+        momentum = [spin[1, 2] - spin[2, 1], spin[2, 0] - spin[0, 2], spin[0, 1] - spin[1, 0]]
+        return float(np.linalg.norm(np.linalg.solve(np.trace(second) * np.eye(3) - second, momentum)))
+
+    def _update_damping(self, q: np.ndarray, place: np.ndarray) -> None:
+        """Fill the matrix of damping at a place, perhaps another than q, (3 n,) m each; the elements are left as they were."""
+        if place is q:
+            self._fill_matrix(self._beta, 0.0, self._damping_matrix().data)
+        elif not same_numbers(place, self._damped_at):
+            started = self._started_from
+            self.update_elements(place)
+            self._fill_damping(self._damping_matrix().data)
             self._quaternion[:] = started
             self.update_elements(q)
+        self._damped_at[:] = place
 
     def _damping_matrix(self) -> sp.csc_matrix:
-        """Return beta K of the middle of the step; one matrix for all steps, since scipy checks the pattern of a new one."""
+        """Return beta K that damps; one matrix for all steps, since scipy checks the pattern of a new one."""
         if self._damping is None:
             data = np.empty(len(self._indices))
             self._damping = sp.csc_matrix((data, self._indices, self._indptr), shape=(self.n_v, self.n_v))
