@@ -483,9 +483,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 )
     told.sort(key=lambda one: int(one["number"]))
     if given.report:
-        words = (
-            f"python tests/fuzz_scenes.py --scenes {len(told)} --first {given.first} --seed {given.seed} --report {given.report}"
-        )
+        words = f"--scenes {len(told)} --first {given.first} --seed {given.seed} --report {given.report}"
         given.report.write_text(report(told, words))
     found = sum(bool(one["found"]) for one in told)
     print(Counter(one["verdict"] for one in told), f"findings {found}, {time.monotonic() - began:.0f} s")
