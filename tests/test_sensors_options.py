@@ -261,8 +261,8 @@ def test_added_mass_has_weight_and_inertia() -> None:
     run = fs.simulate(scene)
     assert run.sensors["cube"].force[-1, 2] == pytest.approx(0.017 * 9.81, rel=1e-6)
     assert run.steps["wrench_balance"].max() < 1e-6
-    for wrong in (lambda points: np.ones(3), lambda points: -np.ones(len(points))):
-        with pytest.raises(fs.InputError, match="added_mass of other gave shape"):
+    for wrong, words in ((lambda x: np.ones(3), "gave shape"), (lambda x: -np.ones(len(x)), "gave -1 kg at node 0")):
+        with pytest.raises(fs.InputError, match=f"added_mass of other {words}"):
             scene.add_soft("other", fs.box_tets((0.02, 0.02, 0.02), 2), "ecoflex_00_50", added_mass=wrong)
 
 

@@ -165,10 +165,11 @@ def node_masses(name: str, added_mass: Callable[[np.ndarray], np.ndarray], point
     """Check the mass that the nodes carry, (n,) kg."""
     _function_of_points("added_mass", name, added_mass)
     mass = np.asarray(added_mass(points), dtype=np.float64)
-    if mass.shape != (len(points),) or not (np.isfinite(mass).all() and (mass >= 0).all()):
-        raise InputError(
-            f"added_mass of {name} gave shape {mass.shape}; allowed are ({len(points)},) numbers of kg, none negative."
-        )
+    if mass.shape != (len(points),):
+        raise InputError(f"added_mass of {name} gave shape {mass.shape}; allowed are ({len(points)},) numbers of kg.")
+    if not (mass >= 0.0).all() or not np.isfinite(mass).all():
+        node = int(np.flatnonzero(~((mass >= 0.0) & np.isfinite(mass)))[0])
+        raise InputError(f"added_mass of {name} gave {mass[node]:g} kg at node {node}; allowed are numbers >= 0, and finite.")
     return mass
 
 

@@ -12,7 +12,11 @@ from materials import Elastic
 
 #: What is taken as it is, without a note: Pa, kg/m^3, s, m, rad, m/s^2, m/s and 1.
 MODULI = (100.0, 1e13)
-DENSITIES = (5.0, 3e4)
+DENSITIES = (10.0, 3e4)
+#: Units of densities that are smaller than these, kg/m^3, and what one of them is, kg/m^3.
+UNITS = ((1e-7, "t/mm^3", 1e12), (1e-4, "kg/mm^3", 1e9), (math.inf, "g/cm^3", 1e3))
+#: What damps by stiffness stops swings at 1 Hz several times over above this time, s.
+MOST_BETA = 1.0
 #: The same of a density that a mass makes, kg/m^3: small bodies that stand for heavier ones are ten times as dense as metals.
 DENSEST_BY_MASS = 3e5
 #: Larger bodies, m^3, are not weighed in grams.
@@ -44,11 +48,17 @@ _SLACK = 1.0 + 1e-6
 
 
 def notes_on_material(name: str, elastic: Elastic) -> list[str]:
-    """Note a modulus or density of the wrong order."""
+    """Note a modulus, damping or density of the wrong order."""
     out, modulus = [], float(elastic.young_modulus)
     if not MODULI[0] <= modulus <= MODULI[1]:
         what = "softer than any gel (1000 Pa; rubber has 1e6)" if modulus < MODULI[0] else "stiffer than diamond (1e12 Pa)"
         out.append(f"young_modulus of {name} is {modulus:g} Pa, {what}: is it in MPa or GPa? Write it in Pa")
+    beta = float(elastic.rayleigh_beta)
+    if beta > MOST_BETA:
+        out.append(
+            f"rayleigh_beta of {name} is {beta:g} s; it damps swings at 1 Hz {math.pi * beta:.2g} times as much as stops them: "
+            f"is it in milliseconds? Then it is {1e-3 * beta:g} s"
+        )
     return out + notes_on_density(name, float(elastic.density))
 
 
@@ -82,7 +92,8 @@ def notes_on_density(name: str, density: float) -> list[str]:
         return []
     what = f"{density / 1000.0:.0f} times that of water"
     if density < DENSITIES[0]:
-        what = f"{1000.0 / density:.0f} times less than that of water: is it in g/cm^3? Then it is {1e3 * density:g} kg/m^3"
+        unit, one = next((unit, one) for most, unit, one in UNITS if density < most)
+        what = f"{1000.0 / density:.3g} times less than that of water: is it in {unit}? Then it is {one * density:g} kg/m^3"
     return [f"density of {name} is {density:g} kg/m^3, {what}"]
 
 
