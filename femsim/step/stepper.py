@@ -27,7 +27,7 @@ from femsim.step import soft_pairs
 from femsim.step.contact_family import Found, Rates
 from femsim.step.contacts import ContactRows, Contacts, within
 from femsim.step.end_velocity import EndVelocity, drive_work, end_velocity, weakened
-from femsim.step.following import PATIENCE, Follow
+from femsim.step.following import PATIENCE, PATIENCE_BY_THETA, Follow
 from femsim.step.free_flight import keep_momentum
 from femsim.step.joint_velocity import jointed_mobility
 from femsim.step.measure import measure
@@ -225,7 +225,7 @@ class Stepper:
                     linearised = linearise_ahead(self.system, state, settings, v_hat, *given, self.newton)
                 warm = contacts.warm_start(rows, state.contacts, v_hat, self.system.joints.forces())
                 loose = rows.with_friction(self._friction(rows))
-                follow, patience = self._follow(loose, given.v), PATIENCE if all(one.followed for one in searched) else 0
+                follow, patience = self._follow(loose, given.v), self._patience if all(one.followed for one in searched) else 0
                 solved = solve_step(
                     self.system, settings, loose, self.solver, warm, self.newton, linearised, follow, patience,
                     again=state.again and not searched,
@@ -317,7 +317,7 @@ class Stepper:
         with self.timed("solve"):
             linearised = linearise_ahead(system, state, self.settings, solution.v, *given, self.newton)
             warm = started_from(solution)
-            follow, patience = self._follow(rows, given.v), PATIENCE if solved.followed else 0
+            follow, patience = self._follow(rows, given.v), self._patience if solved.followed else 0
             again = solve_step(system, self.settings, rows, self.solver, warm, self.newton, linearised, follow, patience)
         return Solved.of((solved, again))
 
@@ -329,6 +329,11 @@ class Stepper:
     def _friction(self, rows: ContactRows) -> np.ndarray:
         """Friction by which positions are found, (nc,) or (nc, 2)."""
         return rows.sticky(_CLOSED * self.scene.margin) if self.follows else rows.friction
+
+    @property
+    def _patience(self) -> int:
+        """Linearisations that may not help while contacts follow the bodies."""
+        return PATIENCE if self.settings.conserving else PATIENCE_BY_THETA
 
     def _follow(self, rows: ContactRows, v_prescribed: np.ndarray) -> Follow | None:
         """Rows of contacts at the middle of the step, by its v_hat; those of the start where hardly anything moves.

@@ -29,8 +29,9 @@ from femsim.model.parts import Part
 from materials import Elastic
 from meshes.quadratic import EDGES
 
-#: Turn of a body in half a step, rad, above which what damps is the stiffness of the middle of the step.
-_TURNS = 1e-3
+#: Turns of a body in half a step, rad, between which what damps is the stiffness of the middle of the step, if turning is more
+#: than this part of its kinetic energy about its centre: what is crumpled turns beside, and chords of large turns lead nowhere.
+_TURNS, _MOSTLY = (1e-3, 0.3), 0.5
 #: Stress of the points where a step does not know it.
 NO_STRESS = np.empty((0, 1, 6))
 
@@ -415,17 +416,19 @@ class SoftBody(BodyDefaults, ABC):
 
         K at the start would resist the way of a body that turns, and take its angular momentum.
         """
-        turns = not settings.linear and 0.5 * settings.dt * self._turn_rate(q, v) > _TURNS
+        turns = not settings.linear and self._turns(q, v, 0.5 * settings.dt)
         return q + 0.5 * settings.dt * v if turns else q
 
-    def _turn_rate(self, q: np.ndarray, v: np.ndarray) -> float:
-        """Angular speed, rad/s, of a rigid body with the same angular momentum about the centre of mass."""
-        x, u, mass = q.reshape(-1, 3), v.reshape(-1, 3), self.node_mass
-        arm = x - mass @ x / mass.sum()
-        weighted = mass[:, None] * arm
-        spin, second = weighted.T @ u, weighted.T @ arm
-        momentum = [spin[1, 2] - spin[2, 1], spin[2, 0] - spin[0, 2], spin[0, 1] - spin[1, 0]]
-        return float(np.linalg.norm(np.linalg.solve(np.trace(second) * np.eye(3) - second, momentum)))
+    def _turns(self, q: np.ndarray, v: np.ndarray, time: float) -> bool:
+        """Whether the body moves mostly as a rigid one that turns, and so far in a time, s: by its angular momentum."""
+        x, u, mass = q.reshape(-1, 3), v.reshape(-1, 3), self.node_mass[:, None]
+        arm, speed = x - (mass * x).sum(axis=0) / mass.sum(), u - (mass * u).sum(axis=0) / mass.sum()
+        weighted = mass * arm
+        spin, second = weighted.T @ speed, weighted.T @ arm
+        momentum = np.array([spin[1, 2] - spin[2, 1], spin[2, 0] - spin[0, 2], spin[0, 1] - spin[1, 0]])
+        rate = np.linalg.solve(np.trace(second) * np.eye(3) - second, momentum)
+        turning = float(momentum @ rate) > _MOSTLY * float((mass * speed * speed).sum())
+        return turning and _TURNS[0] < time * float(np.linalg.norm(rate)) < _TURNS[1]
 
     def _update_damping(self, q: np.ndarray, place: np.ndarray) -> None:
         """Fill the matrix of damping at a place, perhaps another than q, (3 n,) m each; the elements are left as they were."""
