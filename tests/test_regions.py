@@ -81,10 +81,11 @@ def step(body: SoftBody, place: Any, how: StepSettings) -> tuple[np.ndarray, np.
     before = (q1 - q0) / how.dt
     body.assemble(q0, before, 0.0, how, *room)
     body.advance(q0, before, before, how, np.empty_like(q0), np.empty_like(q0))
-    body.assemble(q1, before, 0.0, how, *room)
+    still = np.zeros_like(before)  # where the whole and its parts turn by different amounts, they damp by K of other places
+    body.assemble(q1, still, 0.0, how, *room)
     v_hat = (q2 - q1) / how.dt
     residual, inertia, external = (np.empty(body.n_v) for _ in range(3))
-    start = StepStart(q1, before, 0.0)
+    start = StepStart(q1, still, 0.0)
     body.residual(body.moved(q1, v_hat, how.theta * how.dt), start, how, v_hat, external, residual, inertia)
     body.tangent(how, room[0])
     indptr, indices = body.pattern()
