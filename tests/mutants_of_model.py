@@ -47,8 +47,14 @@ MUTANTS = (
     ),
     Mutant(
         "physics", "stiffness damping counts the mass twice", BODIES + "soft.py",
-        "self._fill_matrix(self._beta, 0.0, data)", "self._fill_matrix(self._beta, 1.0, data)",
+        "self._fill_matrix(self._beta, 0.0, self", "self._fill_matrix(self._beta, 1.0, self",
+        "test_true_step.py::test_the_linearised_equations_are_the_derivative_of_the_residual "
         "test_viscous.py::test_rayleigh_damping_is_that_of_the_law_alone",
+    ),
+    Mutant(
+        "physics", "stiffness damping resists turns", BODIES + "soft.py",
+        "turns = not settings.linear and self._turns(", "turns = settings.linear and self._turns(",
+        "test_true_step.py::test_damping_by_stiffness_does_not_brake_turns",
     ),
     Mutant(
         "physics", "all regions have the last material", BODIES + "mixture.py",
