@@ -23,8 +23,8 @@ def test_nothing_is_found(number: int) -> None:
 
 
 def test_contacts_follow_so_long_that_a_turned_scene_ends_alike() -> None:
-    """Where they stopped was decided by rounding: after twenty steps bodies were 0.07 of their size apart."""
-    told = fuzz_scenes.examine(1, 5157, 20, turn=True)
+    """Where they stopped was decided by rounding: after twelve steps bodies were 0.09 of their size apart. Here none stops."""
+    told = fuzz_scenes.examine(1, 5054, 12, turn=True)
     assert told["verdict"] == "good" and not told["found"], told
 
 

@@ -163,7 +163,7 @@ def test_a_body_pressed_on_by_a_driven_one_without_end_is_measured_by_its_elemen
 
 
 def test_a_tendon_that_pulls_too_hard_is_named_with_the_first_inverted_element() -> None:
-    run = fs.simulate(impossible.tendon_overload(duration=0.24))
+    run = fs.simulate(impossible.tendon_overload(duration=0.3))
     reason = only_reason(run, "inverted")
     assert run.verdict == "wrong" and reason["bodies"] == ["block"]
     for words in (
