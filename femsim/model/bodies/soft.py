@@ -29,9 +29,9 @@ from femsim.model.parts import Part
 from materials import Elastic
 from meshes.quadratic import EDGES
 
-#: Turns of a body in half a step, rad, between which what damps is the stiffness of the middle of the step, if turning is more
-#: than this part of its kinetic energy about its centre: what is crumpled turns beside, and chords of large turns lead nowhere.
-_TURNS, _MOSTLY = (1e-3, 0.3), 0.5
+#: Turn of a body in half a step, rad, above which what damps is the stiffness of the middle of the step, if turning is more than
+#: this part of its kinetic energy about its centre: what is crumpled turns beside.
+_TURNS, _MOSTLY = 1e-3, 0.5
 #: Stress of the points where a step does not know it.
 NO_STRESS = np.empty((0, 1, 6))
 
@@ -428,7 +428,7 @@ class SoftBody(BodyDefaults, ABC):
         momentum = np.array([spin[1, 2] - spin[2, 1], spin[2, 0] - spin[0, 2], spin[0, 1] - spin[1, 0]])
         rate = np.linalg.solve(np.trace(second) * np.eye(3) - second, momentum)
         turning = float(momentum @ rate) > _MOSTLY * float((mass * speed * speed).sum())
-        return turning and _TURNS[0] < time * float(np.linalg.norm(rate)) < _TURNS[1]
+        return turning and time * float(np.linalg.norm(rate)) > _TURNS
 
     def _update_damping(self, q: np.ndarray, place: np.ndarray) -> None:
         """Fill the matrix of damping at a place, perhaps another than q, (3 n,) m each; the elements are left as they were."""
