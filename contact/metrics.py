@@ -24,6 +24,8 @@ from contact.problem import ContactProblem, force_scales, isotropic, to_isotropi
 
 #: What soft contacts lack is relative at least to this part of rho phi.
 _LEAST_OF_SOFT = 1e-6
+#: A velocity counts in the law of rows at least this part of what other velocities of its equation would make of it.
+_LEAST_OF_MOTION = 1e-6
 
 
 @dataclass
@@ -314,7 +316,8 @@ def row_residual(problem: ContactProblem, v: np.ndarray, row_forces: np.ndarray 
 
     ``||lam_r - clip(lam_r - rho w, low, high)|| / max(||lam_r||, ||rho (|G| |v| + |offset|)||)``, w the velocities of the rows
     and 1 / rho the diagonal of G diag(A)^-1 G^T + softness, in the norm ``||f||^2 = sum f_i^2 / rho_i``. Rows that nothing can
-    move take the mean of the others, or 1 where all are such.
+    move take the mean of the others, or 1 where all are such. Each |v_j| counts at least 1e-6 of ``(sum_k (a_jk v_k)^2)^1/2 /
+    a_jj``, of whose rounding it is: a joint that is at rest in a robot that falls turns at 1e-17 rad/s.
 
     Parameters
     ----------
@@ -336,9 +339,22 @@ def row_residual(problem: ContactProblem, v: np.ndarray, row_forces: np.ndarray 
     if row_forces is None or row_forces.shape != (rows.n_rows,):
         said = "none" if row_forces is None else f"an array {row_forces.shape}"
         raise ContactError(f"the problem has {rows.n_rows} rows; give one force for each ({said} was given).")
-    G, give = rows.G, np.empty(rows.n_rows)
+    A, G, (Av, squares), give = problem.A, rows.G, np.empty((2, problem.n)), np.empty(rows.n_rows)
+    scatter_with_squares(A.indptr, A.indices, A.data, v, Av, squares)
+    unsure = _LEAST_OF_MOTION * np.sqrt(squares) / problem.diagonal
     wrong, force, reach = kernels.row_sizes(
-        G.indptr, G.indices, G.data, rows.offset, rows.low, rows.high, rows.softness, problem.diagonal, v, row_forces, give
+        G.indptr,
+        G.indices,
+        G.data,
+        rows.offset,
+        rows.low,
+        rows.high,
+        rows.softness,
+        problem.diagonal,
+        v,
+        row_forces,
+        unsure,
+        give,
     )
     return float(relative(wrong, larger(force, reach)))
 

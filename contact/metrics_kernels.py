@@ -473,12 +473,14 @@ def row_sizes(
     diagonal: np.ndarray,
     v: np.ndarray,
     forces: np.ndarray,
+    unsure: np.ndarray,
     give: np.ndarray,
 ) -> tuple[float, float, float]:
     """Return the error of the law of rows and the sizes of forces and velocities, see ``contact.metrics.row_residual``.
 
-    G, (p, n), is in compressed rows; ``offset``, ``low``, ``high``, ``softness`` and ``forces`` are (p,), ``v`` and
-    ``diagonal``, that of A, (n,). ``give``, (p,), takes 1 / rho, and 0 for rows that nothing can move.
+    G, (p, n), is in compressed rows; ``offset``, ``low``, ``high``, ``softness`` and ``forces`` are (p,), ``v``, ``diagonal``,
+    that of A, and ``unsure``, what each velocity counts at least, (n,). ``give``, (p,), takes 1 / rho, and 0 for rows that
+    nothing can move.
     """
     mean, moving = 0.0, 0
     for i in range(give.shape[0]):
@@ -495,7 +497,7 @@ def row_sizes(
         w, most = offset[i] + softness[i] * forces[i], abs(offset[i])
         for k in range(indptr[i], indptr[i + 1]):
             w += data[k] * v[indices[k]]
-            most += abs(data[k] * v[indices[k]])
+            most += abs(data[k]) * max(abs(v[indices[k]]), unsure[indices[k]])
         lacking = forces[i] - min(max(forces[i] - w / weight, low[i]), high[i])
         wrong += weight * lacking * lacking
         force += weight * forces[i] * forces[i]

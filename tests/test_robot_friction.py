@@ -103,6 +103,17 @@ def test_a_free_robot_with_friction_keeps_its_momenta() -> None:
     np.testing.assert_allclose(spins, np.tile(start, (40, 1)), atol=1e-10)
 
 
+def test_a_joint_at_rest_in_a_robot_that_falls_is_solved_though_only_rounding_moves_it() -> None:
+    links = [fs.RobotLink.solid(name, fs.Piece(fs.Box((0.02, 0.01, 0.01)), (0.03, 0, 0)), 0.3) for name in ("base", "arm")]
+    pin = fs.RobotJoint("pin", "base", "arm", position=(0.05, 0.02, 0.01), axis=(0.5, -0.8, 0.7), friction=0.05)
+    scene = fs.Scene("falls", dt=0.002)
+    scene.add_robot(fs.Robot("r", links, [pin]), base="free")
+    with fs.Simulation(scene) as sim:
+        sim.step(20)
+        assert sim.verdict == "good", sim.reasons
+        assert abs(sim.state.v[6]) < 1e-12
+
+
 def test_a_state_restored_goes_on_to_the_last_bit() -> None:
     scene = fs.Scene("again", dt=0.01, duration=1.0)
     scene.add_robot(pendulum(), joints={"pin": 0.3})
