@@ -227,7 +227,7 @@ def pressed(rng: np.random.Generator) -> Thing:
     pair = str(rng.choice(["plain", "softness", "restitution"]))
     softness, back, gap = _log(rng, 1e-6, 1e-4), float(rng.uniform(0.2, 1.0)), _log(rng, 2e-4, 5e-3)
     if not soft and not spring:
-        spring = {"stiffness": (1e3, 5.0)}
+        spring = {"stiffness": (1e3, 5.0), "damping": (20.0, 0.1)}
 
     def add(scene: fs.Scene, name: str, turned: Rotation, place: np.ndarray) -> Told:
         cube, plate, up = f"{name}.cube", f"{name}.plate", partial(_up, turned, place)
