@@ -36,6 +36,41 @@ def contact_velocities(
 
 
 @njit(cache=True)
+def is_slower(u: np.ndarray, v: np.ndarray, part: float) -> bool:
+    """Whether a contact velocity u, (nc, 3), is not zero, and at most such a part of the largest component of v."""
+    most = 0.0
+    for j in range(v.shape[0]):
+        most = max(most, abs(v[j]))
+    for m in range(u.shape[0]):
+        if 0.0 < max(abs(u[m, 0]), abs(u[m, 1]), abs(u[m, 2])) <= part * most:
+            return True
+    return False
+
+
+@njit(cache=True)
+def hush(
+    indptr: np.ndarray, indices: np.ndarray, data: np.ndarray, sizes: np.ndarray, phi: np.ndarray, rho: np.ndarray, part: float,
+    u: np.ndarray, lam: np.ndarray,
+) -> None:  # fmt: skip
+    """Set to zero where both are rounding: velocities u up to such a part of |J| sizes + |phi|, forces lam up to rho times that.
+
+    ``u``, ``lam`` and ``phi`` are (nc, 3), ``rho`` is (nc,), ``sizes`` (n,).
+    """
+    for m in range(u.shape[0]):
+        reach = 0.0
+        for c in range(3):
+            total = abs(phi[m, c])
+            for k in range(np.uint64(indptr[3 * m + c]), np.uint64(indptr[3 * m + c + 1])):
+                total += abs(data[k]) * sizes[np.uint64(indices[k])]
+            reach = max(reach, total)
+        fast, strong = 0.0, 0.0
+        for c in range(3):
+            fast, strong = max(fast, abs(u[m, c])), max(strong, abs(lam[m, c]))
+        if fast <= part * reach and strong <= part * reach * rho[m]:
+            u[m, :], lam[m, :] = 0.0, 0.0
+
+
+@njit(cache=True)
 def scatter(indptr: np.ndarray, indices: np.ndarray, data: np.ndarray, lam: np.ndarray, out: np.ndarray) -> None:
     """Fill out = J^T lam, lam with one entry a row of J."""
     out[:] = 0.0

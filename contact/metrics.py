@@ -18,7 +18,7 @@ from contact import metrics_kernels as kernels
 from contact.checked import real_array
 from contact.compressed import times_transposed
 from contact.errors import ContactError
-from contact.jacobian_kernels import contact_velocities, scatter_with_squares
+from contact.jacobian_kernels import contact_velocities, hush, is_slower, scatter_with_squares
 from contact.metrics_kernels import larger, relative
 from contact.problem import ContactProblem, force_scales, isotropic, to_isotropic
 
@@ -26,6 +26,9 @@ from contact.problem import ContactProblem, force_scales, isotropic, to_isotropi
 _LEAST_OF_SOFT = 1e-6
 #: A velocity counts in the law of rows at least this part of what other velocities of its equation would make of it.
 _LEAST_OF_MOTION = 1e-6
+#: A contact velocity is rounding's up to this part of the sum of the sizes of its terms; those up to the second number times the
+#: largest velocity are asked.
+_ROUNDING, _ASKED = 1e-14, 1e-12
 
 
 @dataclass
@@ -246,12 +249,11 @@ def law_arguments(
 ) -> LawArguments:
     """Arguments of :func:`measure_law`, with u + regularization lam for u, and + softness lam of soft contacts.
 
-    ``slip``, (nc, 3), m/s, is added to the contact velocities.
+    ``slip``, (nc, 3), m/s, is added to the contact velocities. Where rounding makes them, and forces are such as they
+    would ask for, both are zero: two bodies that touch and fall side by side, turned, approach each other at 1e-16 m/s.
     """
-    lam = problem.each(lam)
+    lam, same = problem.each(lam), isotropic(problem)
     u = contact_velocity(problem, v)
-    if slip is None and not regularization and problem.softness is None and problem.is_isotropic:
-        return LawArguments(u, lam, problem.scales, problem.friction, problem.phi)
     if slip is not None:
         u += slip
     if regularization:
@@ -260,8 +262,33 @@ def law_arguments(
         u += problem.softness * lam
     if not problem.is_isotropic:
         u[:, 1:] *= problem.tangent_stretch
-    same = isotropic(problem)
-    return LawArguments(u, to_isotropic(problem, lam), natural_map_scale(problem, regularization), same.friction, same.phi)
+    rho = natural_map_scale(problem, regularization)
+    law = LawArguments(u, to_isotropic(problem, lam), rho, same.friction, same.phi)
+    return law if slip is not None or regularization else _without_rounding(same, v, law)
+
+
+def _sizes_of_terms(problem: ContactProblem, v: np.ndarray) -> np.ndarray:
+    """Size of the motion of which v_j is what is left, (n,), m/s: ``(sum_k (a_jk v_k)^2)^1/2 / a_jj``, at least |v_j|.
+
+    Of a generalized group ``(sum_i s_i^2 a_ii / a_jj)^1/2`` over its rows, s_i as above: what rounding leaves in one equation
+    moves all of its joints. One that is at rest in a robot that falls turns at 1e-17 rad/s.
+    """
+    A, diagonal, (Av, squares) = problem.A, problem.diagonal, np.empty((2, problem.n))
+    scatter_with_squares(A.indptr, A.indices, A.data, v, Av, squares)
+    for group in problem.groups:
+        if group.kind == "generalized":
+            own = slice(group.start, group.stop)
+            squares[own] = diagonal[own] * (squares[own] / diagonal[own]).sum()
+    return np.sqrt(squares) / diagonal
+
+
+def _without_rounding(problem: ContactProblem, v: np.ndarray, law: LawArguments) -> LawArguments:
+    """Set velocities and forces of contacts to zero that are but rounding of the terms of the velocities, in a copy."""
+    if not is_slower(law.u, v, _ASKED):
+        return law
+    law, J = law._replace(lam=law.lam.copy()), problem.J
+    hush(J.indptr, J.indices, J.data, _sizes_of_terms(problem, v), law.phi, law.rho, _ROUNDING, law.u, law.lam)
+    return law
 
 
 def contact_residual(
@@ -316,8 +343,8 @@ def row_residual(problem: ContactProblem, v: np.ndarray, row_forces: np.ndarray 
 
     ``||lam_r - clip(lam_r - rho w, low, high)|| / max(||lam_r||, ||rho (|G| |v| + |offset|)||)``, w the velocities of the rows
     and 1 / rho the diagonal of G diag(A)^-1 G^T + softness, in the norm ``||f||^2 = sum f_i^2 / rho_i``. Rows that nothing can
-    move take the mean of the others, or 1 where all are such. Each |v_j| counts at least 1e-6 of ``(sum_k (a_jk v_k)^2)^1/2 /
-    a_jj``, of whose rounding it is: a joint that is at rest in a robot that falls turns at 1e-17 rad/s.
+    move take the mean of the others, or 1 where all are such. Each |v_j| counts at least 1e-6 of the motion of whose terms it is
+    the rest.
 
     Parameters
     ----------
@@ -339,22 +366,10 @@ def row_residual(problem: ContactProblem, v: np.ndarray, row_forces: np.ndarray 
     if row_forces is None or row_forces.shape != (rows.n_rows,):
         said = "none" if row_forces is None else f"an array {row_forces.shape}"
         raise ContactError(f"the problem has {rows.n_rows} rows; give one force for each ({said} was given).")
-    A, G, (Av, squares), give = problem.A, rows.G, np.empty((2, problem.n)), np.empty(rows.n_rows)
-    scatter_with_squares(A.indptr, A.indices, A.data, v, Av, squares)
-    unsure = _LEAST_OF_MOTION * np.sqrt(squares) / problem.diagonal
+    G, diagonal, give = rows.G, problem.diagonal, np.empty(rows.n_rows)
+    unsure = _LEAST_OF_MOTION * _sizes_of_terms(problem, v)
     wrong, force, reach = kernels.row_sizes(
-        G.indptr,
-        G.indices,
-        G.data,
-        rows.offset,
-        rows.low,
-        rows.high,
-        rows.softness,
-        problem.diagonal,
-        v,
-        row_forces,
-        unsure,
-        give,
+        G.indptr, G.indices, G.data, rows.offset, rows.low, rows.high, rows.softness, diagonal, v, row_forces, unsure, give
     )
     return float(relative(wrong, larger(force, reach)))
 

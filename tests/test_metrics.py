@@ -22,6 +22,7 @@ from slow_twins import (
 
 from contact import ContactProblem, Group, make_problem, measure, metrics as m
 from contact.cone import project_cone, project_strict
+from contact.jacobian_kernels import hush, is_slower
 from contact.problem import force_scales
 
 KINDS = ("open", "stick", "slip")
@@ -481,6 +482,35 @@ def test_projecting_twice_changes_nothing(x: float, y: float, z: float, mu: floa
     for project in (project_strict, project_cone):
         once = project(x, y, z, mu)
         np.testing.assert_allclose(project(*once, mu), once, rtol=1e-12, atol=1e-100)
+
+
+def test_what_rounding_makes_of_two_bodies_that_fly_side_by_side_is_no_contact() -> None:
+    frame, A = random_frame(np.random.default_rng(0)), np.diag(np.repeat([0.3, 0.1], 3))
+    v = np.tile([1.0, 2.0, 3.0], 2)
+    problem = make_problem(A, A @ v, np.hstack([frame, -frame]), np.zeros((1, 3)), [0.5], dt=0.005)
+    apart = v + np.repeat([0.0, 4e-16], 3)  # the last digits of v
+    rubs = np.array([[0.0, 1e-17, 0.0]])
+    assert np.abs(m.contact_velocity(problem, apart)).max() > 1e-16
+    assert m.contact_residual(problem, apart, rubs) == 0.0
+    assert m.contact_residual(problem, v + np.repeat([0.0, 1e-12], 3), rubs) > 0.1  # this is motion
+    assert m.contact_residual(problem, apart, np.array([[0.0, 1e-9, 0.0]])) > 0.1  # and this a force
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_what_counts_as_rounding_by_its_formula(seed: int) -> None:
+    """The kernels against plain loops, where some velocities are rounding, some forces are not, and some are neither."""
+    rng = np.random.default_rng(seed)
+    J, sizes, phi = rng.standard_normal((12, 9)), rng.uniform(0.5, 1.0, 9), 0.1 * rng.standard_normal((4, 3))
+    J, rho = sp.csr_matrix(J * (rng.random((12, 9)) < 0.5)), rng.uniform(1.0, 9.0, 4)
+    reach = (abs(J) @ sizes).reshape(4, 3) + abs(phi)
+    u = reach.max(axis=1)[:, None] * [[1e-15], [1e-15], [2e-14], [1.0]] * rng.choice([-1.0, 1.0], (4, 3))
+    lam = (rho * reach.max(axis=1))[:, None] * [[1e-15], [2e-14], [1e-15], [1.0]] * np.ones((1, 3))
+    wanted_u, wanted_lam = u.copy(), lam.copy()
+    wanted_u[0], wanted_lam[0] = 0.0, 0.0
+    assert is_slower(u, np.array([0.0, -1.0]), 1e-12) and not is_slower(u[3:], np.array([0.0, -1.0]), 1e-12)
+    assert not is_slower(np.zeros((2, 3)), np.ones(2), 1e-12)
+    hush(J.indptr, J.indices, J.data, sizes, phi, rho, 1e-14, u, lam)
+    assert np.array_equal(u, wanted_u) and np.array_equal(lam, wanted_lam)
 
 
 def test_the_balance_may_be_relative_to_a_given_load() -> None:
