@@ -15,6 +15,8 @@ from foreign.child import Refused
 _PLY_HEADER = 1 << 16
 #: Corners of the kinds of cells that femsim asks for.
 _CORNERS = {"triangle": 3, "quad": 4, "tetra": 4}
+#: Numbers of a point in .obj with its weight or its colour, by red, green, blue and perhaps opacity.
+_COLOURED = (4, 6, 7)
 #: Cell arrays whose names begin so mark the cells of the region that follows.
 REGION = "region:"
 #: More regions than this are none; volumes have three dimensions.
@@ -50,7 +52,7 @@ def read_mesh(path: str, kinds: list[str]) -> dict[str, Any]:
     Parameters
     ----------
     path : str
-        File of a kind that meshio knows by its suffix, or of COLLADA (.dae), whose points are then in metres.
+        File of a kind that meshio knows by its suffix, of COLLADA (.dae), whose points are then in metres, or of glTF (.glb).
     kinds : list of str
         Kinds of cells that are wanted, in meshio's words.
 
@@ -67,6 +69,8 @@ def read_mesh(path: str, kinds: list[str]) -> dict[str, Any]:
                 raise Refused("its header has no end_header: it is cut off")
     if path.lower().endswith(".dae"):
         return _collada(path)
+    if path.lower().endswith(".glb"):
+        return _gltf(path)
     if path.lower().endswith(".vtu"):
         _no_entities(path, b"<VTKFile")
     import meshio
@@ -164,11 +168,17 @@ def _sets(path: str, mesh: Any, wanted: list[bool]) -> dict[str, np.ndarray]:
 
 
 def _obj(path: str) -> Any:
-    """Read a .obj file by meshio, or by trimesh where texture or normals have numbers of their own, which meshio cannot join."""
+    """Read a .obj file by meshio, or by trimesh where texture or normals have numbers of their own, which meshio cannot join.
+
+    Colours that follow the coordinates of a point are left out.
+    """
     import meshio
 
     try:
-        return meshio.read(path)
+        read: Any = meshio.read(path)
+        if np.ndim(read.points) == 2 and read.points.shape[1] in _COLOURED:
+            read.points = read.points[:, :3]
+        return read
     except Exception as error:
         try:
             import trimesh
@@ -208,6 +218,18 @@ def _collada(path: str) -> dict[str, Any]:
         "types": ["triangle"],
         "cells 0": np.concatenate([np.zeros((0, 3), dtype=np.int64), *triangles]),
     }
+
+
+def _gltf(path: str) -> dict[str, Any]:
+    """Read the triangles of a binary glTF file as its scene places them, in metres; the direction that is up there stays y."""
+    try:
+        import trimesh
+    except ImportError:
+        raise Refused("reading glTF needs trimesh: install 'femsim[mesh]', or export the mesh as .stl") from None
+    with open(path, "rb") as stream:
+        found: Any = trimesh.load(stream, file_type="glb", force="mesh", process=False)
+    points, triangles = np.asarray(found.vertices, dtype=np.float64), np.asarray(found.faces, dtype=np.int64)
+    return {"regions": [], "points": points.reshape(-1, 3), "types": ["triangle"], "cells 0": triangles.reshape(-1, 3)}
 
 
 def _no_entities(path: str, root: bytes) -> None:

@@ -24,11 +24,11 @@ FILES = _PACKED if _PACKED.is_dir() else _PACKED.parents[1] / "data" / "meshes"
 """Folder of the meshes that come with the project."""
 
 TET_SUFFIXES = (".vtu", ".vtk", ".msh", ".mesh", ".inp")
-SURFACE_SUFFIXES = (".stl", ".obj", ".ply", ".vtk", ".vtu", ".dae")
+SURFACE_SUFFIXES = (".stl", ".obj", ".ply", ".vtk", ".vtu", ".dae", ".glb")
 FARTHEST, SMALLEST = 1e6, 1e-9
 """Coordinates beyond the first and bodies smaller than the second, m, are refused."""
 #: What reads them, imported before a reader has its limits: trimesh alone takes more memory than a small file may.
-_LIBRARIES = {".dae": ["collada"], ".obj": ["meshio", "trimesh"]}
+_LIBRARIES = {".dae": ["collada"], ".glb": ["trimesh"], ".obj": ["meshio", "trimesh"]}
 
 
 class _File(NamedTuple):
@@ -82,10 +82,10 @@ def load_surface(path: str | Path, *, scale: float = 1.0, closed: bool = False) 
     Parameters
     ----------
     path : path-like
-        An .stl, .obj, .ply, .vtk, .vtu or .dae file; quadrilaterals are divided in two, other cells are ignored. COLLADA (.dae)
-        needs the extra ``mesh``.
+        An .stl, .obj, .ply, .vtk, .vtu, .dae or .glb file; quadrilaterals are divided in two, other cells are ignored. COLLADA
+        (.dae) and glTF (.glb) need the extra ``mesh``; which way is up there stays as it is, in glTF y.
     scale : float
-        Factor from the file's unit of length to metres; a .dae file says its unit, so that the factor is one beside it.
+        Factor from the file's unit of length to metres; .dae and .glb files say their unit, so that it is one beside that.
     closed : bool
         Whether to require a closed, outward surface.
 
@@ -159,7 +159,7 @@ def _read(path: Path, suffixes: tuple[str, ...], kinds: list[str]) -> _File:
     if path.suffix.lower() not in suffixes:
         raise MeshError(
             f"{path}: the suffix is {path.suffix!r}, but must be one of {', '.join(suffixes)}; convert the "
-            "file (`meshio convert`)."
+            "file (`meshio convert`, or the program that wrote it)."
         )
     if not path.is_file():
         raise MeshError(f"{path}: there is no such file; {_nearby(path, suffixes)}")

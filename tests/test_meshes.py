@@ -549,6 +549,35 @@ def test_surfaces_of_every_format(tmp_path, suffix):
     assert read.signed_volume == pytest.approx(sphere.signed_volume * 1e-9, rel=1e-6)
 
 
+def test_colours_of_points_of_obj_files_are_left_out(tmp_path):
+    sphere = meshes.sphere_triangles(1.0, 1)
+    for more in (" 0.5 0.7 0.6", " 0.5 0.7 0.6 1.0", " 1.0"):
+        lines = [f"v {x!r} {y!r} {z!r}{more}" for x, y, z in sphere.points.tolist()]
+        lines += [f"f {a} {b} {c}" for a, b, c in (sphere.triangles + 1).tolist()]
+        path = tmp_path / "ball.obj"
+        path.write_text("\n".join(lines))
+        read = meshes.load_surface(path, closed=True)
+        assert len(read.points) == 42 and read.signed_volume == pytest.approx(sphere.signed_volume, rel=1e-12)
+
+
+def test_glb_files_are_read_as_their_scene_places_them(tmp_path):
+    trimesh = pytest.importorskip("trimesh", reason="the extra mesh is not installed")
+    there = np.eye(4)
+    there[:3, 3] = 0.0, 0.0, 3.0
+    scene = trimesh.Scene([trimesh.creation.box((1.0, 1.0, 1.0))])
+    scene.add_geometry(trimesh.creation.box((2.0, 1.0, 1.0)), transform=there)
+    path = tmp_path / "two.glb"
+    path.write_bytes(scene.export(file_type="glb"))
+    read = meshes.load_surface(path)
+    assert read.signed_volume == pytest.approx(3.0, rel=1e-6)
+    assert read.points.min(axis=0) == pytest.approx((-1.0, -0.5, -0.5)) and read.points.max(axis=0) == pytest.approx(
+        (1.0, 0.5, 3.5)
+    )
+    path.write_bytes(path.read_bytes()[:200])
+    with pytest.raises(meshes.MeshError, match=r"two.glb: the file cannot be read as .glb"):
+        meshes.load_surface(path)
+
+
 def test_quads_are_cut_and_repeated_points_merged(tmp_path):
     corners = np.array(list(itertools.product((0.0, 1.0), repeat=3)))
     faces = [[0, 1, 3, 2], [4, 6, 7, 5], [0, 4, 5, 1], [2, 3, 7, 6], [0, 2, 6, 4], [1, 5, 7, 3]]

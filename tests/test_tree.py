@@ -520,6 +520,22 @@ def mimicking(factor: float, **led: object) -> fs.Robot:
     return fs.Robot("arm", [fs.RobotLink("base"), *bars], joints)
 
 
+def test_a_joint_mimics_one_that_mimics_another() -> None:
+    names = ("a", "b", "c")
+    links = [fs.RobotLink("base"), *(fs.RobotLink(name, 0.5, (0.1, 0, 0), 1e-3 * np.eye(3)) for name in names)]
+
+    def robot(**mimics: tuple[str, float, float]) -> fs.Robot:
+        joints = [fs.RobotJoint(f"to_{k}", "base", k, "prismatic", axis=(1, 0, 0), mimic=mimics.get(k)) for k in names]
+        return fs.Robot("chain", links, joints)
+
+    scene = fs.Scene("chain", dt=0.01, gravity=(0, 0, 0))
+    scene.add_robot(robot(c=("to_b", -2.0, 0.3), b=("to_a", 3.0, 0.1)), joints={"to_a": 0.2})
+    places = [float(fs.Simulation(scene).pose(f"chain.{k}")[1][0]) - 0.1 for k in names]
+    assert places == pytest.approx([0.2, 3.0 * 0.2 + 0.1, -2.0 * (3.0 * 0.2 + 0.1) + 0.3], abs=1e-12)
+    with pytest.raises(fs.InputError, match="'to_a' mimics 'to_b', which mimics 'to_c', which mimics 'to_a'; one of them"):
+        robot(a=("to_b", 1.0, 0.0), b=("to_c", 1.0, 0.0), c=("to_a", 1.0, 0.0))
+
+
 def test_speeds_of_a_spherical_joint_are_in_its_axes_on_the_parent() -> None:
     """Not in those of the child, which turn along, nor in the world's: a base, a joint and a child that are all turned."""
     links = [fs.RobotLink.solid(name, fs.Piece(fs.Box((0.1, 0.2, 0.3))), 1.0) for name in ("base", "child")]

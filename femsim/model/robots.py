@@ -114,7 +114,8 @@ class RobotJoint:
     rotor_inertia : float, kg m^2 or kg
         Inertia of the motor's rotor as the joint feels it, the square of the gear ratio included.
     mimic : (str, float, float), optional
-        Joint that it follows, with factor and offset: position = factor times that of the other, plus offset (rad or m).
+        Joint that it follows, with factor and offset: position = factor times that of the other, plus offset (rad or m). The
+        other may mimic one as well.
     """
 
     name: str
@@ -200,6 +201,7 @@ class Robot(Following):
         robot_checks.check_names(self._what, [link.name for link in links], [joint.name for joint in joints], made)
         self.links, self.joints, self.root = self._in_order(links, joints)
         self._check_mimics()
+        self.joints = tuple(self._leading(joint) for joint in self.joints)
 
     def __repr__(self) -> str:
         return f"<Robot {self.name!r}: {len(self.links)} links, {self.mass:.4g} kg, joints {', '.join(self.joint_names())}>"
@@ -330,10 +332,22 @@ class Robot(Following):
             if other not in by_name:
                 raise InputError(f"{what} mimics {other!r}, which is no joint{did_you_mean(other, by_name)}")
             lead = by_name[other]
-            if lead.mimic is not None or lead.kind in ("fixed", "spherical") or joint.kind in ("fixed", "spherical"):
-                raise InputError(f"{what} mimics {other!r}; both must turn or slide, and the latter on its own.")
+            if lead.kind in ("fixed", "spherical") or joint.kind in ("fixed", "spherical"):
+                raise InputError(f"{what} mimics {other!r}; both must turn or slide.")
             if not (np.isfinite(factor) and factor != 0.0 and np.isfinite(offset)):
                 raise InputError(f"{what} mimics {other!r} with factor {factor!r} and offset {offset!r}; the factor is not zero.")
+
+    def _leading(self, joint: RobotJoint) -> RobotJoint:
+        """Joint that mimics one with a coordinate of its own, where the one that it mimics does mimic another."""
+        by_name, passed = {one.name: one for one in self.joints}, [joint.name]
+        while joint.mimic is not None and (lead := by_name[joint.mimic[0]]).mimic is not None:
+            passed.append(lead.name)
+            if lead.name in passed[:-1]:
+                chain = ", which mimics ".join(repr(name) for name in passed[1:])
+                raise InputError(f"{self._what}: joint {passed[0]!r} mimics {chain}; one of them must turn or slide on its own.")
+            (_, factor, offset), (other, ratio, beyond) = joint.mimic, lead.mimic
+            joint = replace(joint, mimic=(other, factor * ratio, factor * beyond + offset))
+        return joint
 
     def _range(self, joint: RobotJoint) -> tuple[float, float]:
         """Range of a joint, rad or m, in which those that mimic it keep to theirs as well."""
