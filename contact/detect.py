@@ -251,6 +251,8 @@ class Detector:
         self._table = ShapeTable([s.shape for s in self.shapes], largest)
         self._broad = BroadPhase(n_shapes, self.point_body)
         self._margin, self._reach, self._rim_reach = np.zeros(n_points), np.zeros(n_points), np.zeros(n_shapes)
+        #: the same margins for those points alone that are looked at, -inf for all others
+        self._margin_among = np.empty(n_points)
         #: margin of the last call, if it was one number
         self._last_margin: float | None = None
         self._local_rotation = np.array([s.rotation for s in self.shapes]).reshape(n_shapes, 3, 3)
@@ -265,6 +267,7 @@ class Detector:
         self._faced_corners = Fixed(faced_corners)
         #: shapes that are boxes, and bodies whose points are corners of some; edges of others cannot cross
         self._box: BoolArray = np.array([isinstance(placed.shape, Box) for placed in self.shapes], dtype=np.bool_)
+        self._capsule: BoolArray = np.array([isinstance(placed.shape, Capsule) for placed in self.shapes], dtype=np.bool_)
         self._cornered = np.zeros(self._n_bodies, dtype=np.bool_)
         self._cornered[self.shape_body[self._shape_corner >= 0]] = True
         self._boxes_near = bool(self._may_contact[np.ix_(self.shape_body[self._box], self._cornered)].any() or not self._mutual)
@@ -272,7 +275,11 @@ class Detector:
         self._rolls = bool((self._shape_rim >= 0).any())
         self._creases = self._crease_table(edge)
         self._crossed, self._rims_crossed = self._crossed_by(self._cross), self._crossed_by(self._on_rims)
+        #: points of bodies with crossing edges, see :func:`contact.crease_kernels.without_needless`
+        self._edged: IntArray = np.zeros(0, dtype=np.int64)
         if self._creases is not None:
+            edged = np.unique(self.shape_body[(self._cross & ~self._capsule[:, None] & ~self._capsule).any(axis=1)])
+            self._edged = np.flatnonzero(np.isin(self.point_body, edged))
             self._flush_by = self._crossed_by(self._flush)
             self._point_corner[(self._creases.corners.shape >= 0) & (self._point_corner < 0)] = VERTEX
         walls = [len(placed.shape.points) - 1 for placed in self.shapes if isinstance(placed.shape, Revolved)]
@@ -350,8 +357,8 @@ class Detector:
         self._position = np.zeros((room, 3))
         self._feature: IntArray = np.zeros(room, dtype=np.int64)
         self._output = Output(self._point, self._shape, self._gap, self._frame, self._position, self._feature)
-        #: what :func:`search` takes beside points and poses, once it was asked for
-        self._arguments: tuple[Any, ...] | None = None
+        #: what :func:`search` takes beside points and poses, once it was asked for: for all points, and among some
+        self._arguments: tuple[tuple[Any, ...], tuple[Any, ...]] | None = None
 
     def world_poses(self, body_rotation: npt.ArrayLike, body_translation: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
         """World poses of the shapes: R = R_b R_s, t = R_b t_s + t_b.
@@ -442,10 +449,14 @@ class Detector:
         margin: float | FloatArray,
         *,
         whole: bool = False,
+        among: IntArray | None = None,
     ) -> PointContacts:
-        """Find the same, of float64 in C-order of the shapes that :meth:`detect_on` asks for: nothing is checked."""
+        """Find the same, of float64 in C-order of the shapes that :meth:`detect_on` asks for: nothing is checked.
+
+        With ``among`` (k,) contacts of other points than these may be missing, and nothing else changes.
+        """
         return self._found(
-            points, self.shape_body, body_rotation, body_translation, self._rotation, self._translation, margin, whole
+            points, self.shape_body, body_rotation, body_translation, self._rotation, self._translation, margin, whole, among
         )
 
     def _found(
@@ -458,14 +469,18 @@ class Detector:
         translation: FloatArray,
         margin: float | FloatArray,
         whole: bool = False,
+        among: IntArray | None = None,
     ) -> PointContacts:
         """Find the contacts of points with shapes, which are first placed on their bodies ``placed`` (s,) or (0,)."""
         self._take_margin(margin)
+        if among is not None:
+            self._look_among(among)
         n = 0
         if len(self.shapes):
             bad, self._n_pairs, n = self._search(
-                where, placed, body_rotation, body_translation, rotation, translation, *(self._arguments or self._gathered())
-            )
+                where, placed, body_rotation, body_translation, rotation, translation,
+                *(self._arguments or self._gathered())[among is not None],
+            )  # fmt: skip
             if bad >= 0:
                 raise ContactError(
                     f"detect: points[{bad}] is {where[bad].tolist()}; positions must be finite: the step before "
@@ -478,10 +493,10 @@ class Detector:
                 if self._thins is not None and not whole and self._most < n <= len(self._point):
                     n = thinned(n, self._most, self.point_body, self.shape_body, self._thins, self._output)
             if self._table.make_asked():
-                return self._found(where, placed, body_rotation, body_translation, rotation, translation, margin, whole)
+                return self._found(where, placed, body_rotation, body_translation, rotation, translation, margin, whole, among)
         if n > len(self._point) and self._grows:
             self._make_room(2 * n)
-            return self._found(where, placed, body_rotation, body_translation, rotation, translation, margin, whole)
+            return self._found(where, placed, body_rotation, body_translation, rotation, translation, margin, whole, among)
         if n > len(self._point):
             raise ContactError(
                 f"detect: {n} contacts, but there is room for max_contacts = {len(self._point)}; build the "
@@ -496,16 +511,28 @@ class Detector:
         """Shape and run of points (see :class:`contact.broad_phase.BroadPhase`) of each pair that the last call looked at."""
         return self._broad.pairs[: self._n_pairs]
 
-    def _gathered(self) -> tuple[Any, ...]:
-        """Gather what :func:`search` takes beside points and poses, in its order."""
+    def _gathered(self) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+        """Gather what :func:`search` takes beside points and poses, in its order: for all points, and among some."""
         table, broad = self._table, self._broad
-        self._arguments = (
+        before = (
             self._local_rotation, self._local_translation, self._reach, broad.run_body, self.shape_body, self._may_contact,
-            broad.box, self.point_radius, self._margin, broad.run_start, broad.pairs, table.kind, table.size, table.box_centre,
-            table.box_half, table.grid_values if len(table.grid_values) else None, table.grid_index, table.grid_place,
-            self._point_corner, self._shape_corner, self._edge, *self._output,
+            broad.box, self.point_radius,
         )  # fmt: skip
+        after = (
+            broad.run_start, broad.pairs, table.kind, table.size, table.box_centre, table.box_half,
+            table.grid_values if len(table.grid_values) else None, table.grid_index, table.grid_place, self._point_corner,
+            self._shape_corner, self._edge, *self._output,
+        )  # fmt: skip
+        self._arguments = (*before, self._margin, *after), (*before, self._margin_among, *after)
         return self._arguments
+
+    def _look_among(self, points: IntArray) -> None:
+        """Leave out points that are not asked for, but those that say which crossing edges are needless."""
+        margin = self._margin_among
+        margin.fill(-np.inf)
+        margin[points] = self._margin[points]
+        if len(self._edged):
+            margin[self._edged] = self._margin[self._edged]
 
     def _without_twins(self, n: int) -> int:
         """Take out of the first n contacts those that points have with a sphere whose centre has found their shape."""

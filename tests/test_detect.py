@@ -337,6 +337,27 @@ def test_same_bits_twice_and_in_a_new_detector():
         assert getattr(first, name).tobytes() == getattr(second, name).tobytes() == getattr(third, name).tobytes()
 
 
+def test_contacts_of_some_points_are_those_that_a_search_of_all_finds():
+    """To the last bit; where edges of meshes cross, what is needless is told by corners that were not asked for."""
+    detector, points, poses, rng = random_scene(4)
+    asked = rng.permutation(len(points))[:40]
+    whole = detector.detect_placed(points, *poses, 0.02).copy()
+    some = detector.detect_placed(points, *poses, 0.02, among=asked).copy()
+    assert 5 < some.n < whole.n and np.isin(some.point, asked).all()
+    own = whole.select(np.isin(whole.point, asked))
+    cube = Mesh(0.5 * (CUBE - CUBE.mean(axis=0)), CUBE_TRIANGLES, 15, name="cube")
+    corners, _ = cube.features()
+    pair = [PlacedShape(cube, 0), PlacedShape(cube, 1)]
+    edges = Detector(pair, [0] * 8 + [1] * 8, np.zeros(16), [0] * 16, np.ones((2, 2), dtype=bool), shape_edge=[0, 8])
+    turn, place = Rotation.from_euler("z", 0.5437).as_matrix(), np.array([-0.1215, 0.1985, 0.1951])
+    at = np.concatenate([corners, corners @ turn.T + place]), np.stack([np.eye(3), turn]), np.stack([np.zeros(3), place])
+    crossing = edges.detect_placed(*at, 0.01).copy()
+    assert (crossing.feature > 0).sum() == 1
+    for found, expected in ((some, own), (edges.detect_placed(*at, 0.01, among=np.zeros(0, dtype=np.int64)), crossing)):
+        for name in ("point", "shape", "gap", "frame", "position", "feature"):
+            assert getattr(found, name).tobytes() == getattr(expected, name).tobytes()
+
+
 @pytest.fixture
 def made(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Names of the meshes whose grids are made, in order."""

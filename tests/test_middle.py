@@ -10,6 +10,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 import femsim as fs
+from contact import Detector, PointContacts
 from contact.solvers import make_solver
 from femsim.model.bodies.soft import SoftBody
 from femsim.step.contact_family import matched
@@ -438,8 +439,11 @@ def test_a_driven_base_that_turns_carries_what_lies_on_it(theta: float | None) -
         assert one.surface == pytest.approx(np.einsum("mic,mc->mi", one.families[0].frame, -np.cross(turn[3:6], then)), abs=1e-9)
 
 
-def test_contacts_are_found_again_where_a_pair_has_more_than_are_kept() -> None:
-    """On a thread other ones are kept at the middle: those of the start have the normals of their places all the same."""
+def test_contacts_are_found_again_where_a_pair_has_more_than_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a thread other ones are kept at the middle: those of the start have the normals of their places all the same.
+
+    They are looked for among their own points, 30 of the thousand that are near.
+    """
     few, all_of_them = (
         Stepper(fs.load_scene("bolt_nut", most_per_pair=most, duration=0.1), make_solver("auto")) for most in (30, 10**6)
     )
@@ -455,7 +459,16 @@ def test_contacts_are_found_again_where_a_pair_has_more_than_are_kept() -> None:
     q[3:7] = Rotation.from_rotvec([0.0, 0.0, angle]).as_quat(scalar_first=True)
     there = replace(state, q=q)
     start = few.contacts.rows(few.contacts.detect(state, few.placed, [1e-3]), nothing, DT)
+    seen: list[int] = []
+
+    def counted(detector: Detector, *args: Any, **options: Any) -> PointContacts:
+        seen.append(len(found := detect(detector, *args, **options)))
+        return found
+
+    detect = Detector.detect_placed
+    monkeypatch.setattr(Detector, "detect_placed", counted)
     own, fresh = few.contacts.moved(start, there, nothing, DT, middle=True).families[0], rows(all_of_them, there)
+    assert seen[0] < 60 < 500 < seen[1]
     place = matched(own.key, fresh.key)
     stay = place >= 0  # one is outside the end of the nut there, through which its thread goes
     assert len(own.key) == 30 and stay.sum() == 29 and (matched(own.key, rows(few, there).key) < 0).sum() > 1

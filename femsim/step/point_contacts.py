@@ -209,15 +209,24 @@ class PointFamily:
             points[where] = self._system.bodies[part.body].contact_points(q, part.nodes)
         return points
 
-    def _find(self, points: np.ndarray, placed: Placed, margin: float | np.ndarray, *, whole: bool = False) -> PointContacts:
+    def _find(
+        self,
+        points: np.ndarray,
+        placed: Placed,
+        margin: float | np.ndarray,
+        *,
+        whole: bool = False,
+        among: np.ndarray | None = None,
+    ) -> PointContacts:
         """Contacts within a margin, m, or the two of :meth:`speeds`, but those that the rules exclude; views of a detector.
 
-        Where two parts have many, some are left out, unless they are asked for as a ``whole``. A link that contacts do not turn
-        bears its force at its centre, and so does the shape: with a lever to the surface what friction does to a drum would turn
-        no cable, and a cable wound on it would creep back by the radius of the cable over that of the drum.
+        Where two parts have many, some are left out, unless they are asked for as a ``whole``; those of other points than
+        ``among`` (k,) may be missing. A link that contacts do not turn bears its force at its centre, and so does the shape: with
+        a lever to the surface what friction does to a drum would turn no cable, and a cable wound on it would creep back by the
+        radius of the cable over that of the drum.
         """
         one = max(margin.tolist()) if isinstance(margin, np.ndarray) else float(margin)
-        found = self._detector.detect_placed(points, placed.rotation, placed.translation, one, whole=whole)
+        found = self._detector.detect_placed(points, placed.rotation, placed.translation, one, whole=whole, among=among)
         if self._seams and len(found) and (covered := self._is_covered(found, placed)).any():
             found = found.select(~covered)
         self._axes.meet(found, self.point_part, placed)
@@ -374,7 +383,7 @@ class PointFamily:
     def moved(self, rows: FamilyRows, there: State, placed: Placed, given: Given, *, middle: bool) -> FamilyRows:
         """Rows of the same contacts where the bodies are in another state; the force acts on both sides at one place."""
         points = self._place_points(there, placed)
-        now = self._find(points, placed, rows.found.margin, whole=True)
+        now = self._find(points, placed, rows.found.margin, whole=True, among=rows.found.contacts.point if middle else None)
         every = None if middle else (now.point.copy(), now.shape.copy(), now.gap.copy())
         return self._moved(rows, points, placed, given, now, self._found_again(rows.key, now), every)
 
