@@ -2,7 +2,7 @@
 
 Kernels with their twins here: ``pick_contacts``, ``follow`` (``turn_frames`` is in test_middle), ``find_again``, ``fill_pairs``,
 ``fill_sides``, ``tell``, ``creep``, ``fastest``, ``bend``,
-``find_below``,
+``find_below``, those of ``curved_kernels``,
 ``move`` by Cayley's map, and those of ``residual_kernels``.
 """
 
@@ -27,10 +27,10 @@ from contact.solvers import make_solver
 from femsim.base.rotations import quaternion_to_matrix
 from femsim.model.bodies.articulated import ArticulatedBody, Link
 from femsim.model.bodies.tree_kernels import move
-from femsim.step import residual_kernels
+from femsim.step import curved_kernels, residual_kernels
 from femsim.step.point_pairs_kernels import fill_pairs, fill_sides, find_again
 from femsim.step.point_rows_kernels import Pairs, RigidParts, fastest, follow
-from femsim.step.rows_kernels import creep, tell
+from femsim.step.rows_kernels import creep, tell, turn_frames
 from femsim.step.stepper import Stepper
 from femsim.step.thin_kernels import find_below
 from femsim.step.turning_kernels import bend
@@ -105,6 +105,49 @@ def test_contacts_follow_their_shapes_and_take_the_normals_that_are_found() -> N
         shortest = Rotation.from_rotvec(angle * axis / np.linalg.norm(axis)).as_matrix()
         np.testing.assert_allclose(frame[k], carried @ shortest.T, atol=1e-13)
         np.testing.assert_array_equal(where[k], now.position[1])
+
+
+def test_contacts_lead_along_curved_shapes_as_by_the_plain_formulas() -> None:
+    """Five contacts: the first is on a flat shape, the second of a rigid part, the third is not found at the end."""
+    rng = np.random.default_rng(4)
+    keep, number, shape, place = np.arange(5), np.array([3, 0, 2, 4, 1]), np.array([0, 1, 2, 1, 2]), np.array([0, 1, -1, 3, 2])
+    point_row, curved = np.array([-1, 6, 0, 3, 9]), np.array([False, True, True])
+    chosen = np.empty(5, dtype=np.bool_)
+    assert curved_kernels.find_curved(keep, number, shape, point_row, curved, chosen)
+    np.testing.assert_array_equal(chosen, [False, False, True, True, True])
+    J, phi, v = random_rows(rng, 5, 12), rng.standard_normal((5, 3)), rng.standard_normal(12)
+    rows, u = (J.indptr, J.indices, J.data), (J @ v).reshape(-1, 3) + phi
+    speed = curved_kernels.slide(keep, number, shape, point_row, curved, *rows, phi, v)
+    assert speed == pytest.approx(np.linalg.norm(u[chosen, 1:], axis=1).max(), rel=1e-15)
+    frame = np.array([np.linalg.qr(rng.standard_normal((3, 3)))[0] for _ in keep])
+    there = Rotation.from_rotvec(0.2 * rng.standard_normal((4, 3))).as_matrix() @ frame[[0, 1, 4, 3]]
+    expected, known = frame.copy(), np.empty(5, dtype=np.bool_)
+    turn_frames(expected, np.where(chosen, place, -1), there, known)
+    assert curved_kernels.turn_to(frame, place, there, chosen)
+    np.testing.assert_array_equal(frame, expected)
+    np.testing.assert_array_equal(chosen, [False, False, False, True, True])
+    gap, gap_there, dt, lead = np.array([0.1, 0.2, -0.1, 0.3, -0.4]), rng.standard_normal(4), 0.01, np.empty((5, 3))
+    curved_kernels.lead_there(*rows, phi, v, chosen, place, gap_there, gap, dt, 0.5, 7.0, lead)
+    u[3, 0], u[4, 0] = gap_there[3] / dt, (gap_there[2] - gap[4]) / dt - 7.0  # a penetration goes at 7 m/s at most
+    np.testing.assert_allclose(lead, u, rtol=0, atol=1e-12)
+    own, lacking = phi.copy(), lead.copy()
+    curved_kernels.keep_ways(*rows, v, own, lacking)
+    np.testing.assert_allclose((J @ v).reshape(-1, 3) + own, u, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(own - phi, lacking, rtol=0, atol=1e-12)
+    part, shape_part, columns = np.array([0, 1, 1, 2, 2]), np.array([3, 3, 0]), np.array([6, 6, 3, 3, 3])
+    before, after, reference, moved = rng.standard_normal((4, 4, 3))
+    points, at, points_there, at_there = (rng.standard_normal((5, 3)) for _ in range(4))
+    levers, positions = points.copy(), at.copy()
+    curved_kernels.take_levers(chosen, place, number, shape, part, shape_part, columns, before, reference, after, moved,
+                               points_there, at_there, positions, levers)  # fmt: skip
+    for m in (3, 4):
+        on, point = shape_part[shape[m]], number[m]
+        np.testing.assert_allclose(positions[m] - before[on], at_there[place[m]] - after[on], rtol=0, atol=1e-14)
+        own_part = on if columns[point] == 6 else part[point]
+        first, then = (before, after) if columns[point] == 6 else (reference, moved)
+        np.testing.assert_allclose(levers[point] - first[own_part], points_there[point] - then[own_part], rtol=0, atol=1e-14)
+    np.testing.assert_array_equal(positions[:3], at[:3])
+    np.testing.assert_array_equal(np.delete(levers, number[3:], axis=0), np.delete(points, number[3:], axis=0))
 
 
 def test_contacts_are_recognised_by_point_shape_and_feature() -> None:

@@ -11,16 +11,20 @@ import numpy as np
 
 from contact import Box, Detector, PlacedShape, Plane, PointContacts, first_points
 from contact.compiled import Fixed
-from contact.compressed import compressed_rows
 from contact.metrics import any_of, norm
 from contact.shapes import signed_distance
 from femsim.base.rotations import cross_matrix, quaternion_from_vector, quaternion_to_matrix
 from femsim.model.contact_rules import Breaks, ContactRules
 from femsim.model.parts import Part, skins_of, skins_of_points
-from femsim.step import point_pairs_kernels as pair_kernels, point_rows_kernels as kernels, turning_kernels
+from femsim.step import (
+    curved_kernels as curved,
+    point_pairs_kernels as pair_kernels,
+    point_rows_kernels as kernels,
+    turning_kernels,
+)
 from femsim.step.contact_family import Deep, FamilyRows, Found, Near, Rates, Sides, matched, no_rows, room
 from femsim.step.placed import Placed, Places
-from femsim.step.rows_kernels import Given, Rows, Sums, normal_offsets, turn_frames
+from femsim.step.rows_kernels import Given, Rows, Sums
 from femsim.step.seams import Seams
 from femsim.step.state import State
 from femsim.step.system import System
@@ -116,6 +120,10 @@ class PointFamily:
         self._find_again, self._fill_pairs, self._fill_sides = map(
             Fixed, (pair_kernels.find_again, pair_kernels.fill_pairs, pair_kernels.fill_sides)
         )
+        self._find_curved, self._turn_to, self._slide = map(Fixed, (curved.find_curved, curved.turn_to, curved.slide))
+        self._lead_there, self._take_levers, self._keep_ways = map(
+            Fixed, (curved.lead_there, curved.take_levers, curved.keep_ways)
+        )  # fmt: skip
         self._fill_near, self._keep_within = Fixed(pair_kernels.fill_near), Fixed(pair_kernels.keep_within)
         points = _points_of(system, parts)
         shapes, self._own, self.point_part, self._row = points.shapes, points.own, points.part, points.row
@@ -396,59 +404,47 @@ class PointFamily:
         end too, about shapes and links: at the places of the middle the torque of friction would lack s/2 times what presses.
         Contacts move as at the middle, by what phi has beside.
         """
-        on_curves, before = self._on_curves(rows), rows.found
-        if not any_of(on_curves) or len(before.contacts) > len(rows):
+        before = rows.found
+        c: PointContacts = before.contacts
+        on_curves, n = np.empty(len(rows), dtype=np.bool_), len(rows)
+        if not self._find_curved(rows.keep, c.point, c.shape, self._row, self._curved, on_curves) or len(c) > n:
             return rows
         points = self._place_points(there, placed)
-        now = self._find(points, placed, before.margin, whole=True)
-        place, frame, known = self._found_again(rows.key, now), rows.frame.copy(), np.empty(len(rows), dtype=np.bool_)
-        turn_frames(frame, np.where(on_curves, place, -1), now.frame, known)
-        c: PointContacts = replace(before.contacts, frame=frame)
-        middle = replace(before, contacts=c)
+        now = self._find(points, placed, before.margin, whole=True, among=c.point)
+        place, frame = self._found_again(rows.key, now), rows.frame.copy()
+        turned = self._turn_to(frame, place, now.frame, on_curves)  # from here on those that were found there
+        c = PointContacts(c.point, c.shape, c.gap, frame, c.position, c.feature)
+        middle = Found(c, before.points, before.placed, before.margin, before.every, before.spared)
         out = self._filled(middle, given)
-        if not any_of(known) or len(out.keep) < len(rows):
+        if not turned or len(out.keep) < n:
             return rows
         self.follow_turns(middle, out.keep, given, out.phi, middle=True)
-        u = (compressed_rows(out.indptr, out.indices, out.data, self._system.n) @ v_hat).reshape(-1, 3) + out.phi
-        straight = u[known, 0] - normal_offsets(rows.gap, given)[known]
-        u[known, 0] += (now.gap[place[known]] - rows.gap[known]) / given.dt - straight
-        found = self._with_levers(middle, known, points, placed, now.position[place[known]])
+        u = np.empty_like(out.phi)
+        self._lead_there(
+            out.indptr, out.indices, out.data, out.phi, v_hat, on_curves, place, now.gap, rows.gap, *given[2:], u
+        )  # fmt: skip
+        position, levers = c.position.copy(), before.points.copy()
+        self._take_levers(
+            on_curves, place, c.point, c.shape, self.point_part, self.shape_part, self._columns, before.placed.translation,
+            before.placed.reference, placed.translation, placed.reference, points, now.position, position, levers,
+        )  # fmt: skip
+        c = PointContacts(c.point, c.shape, c.gap, frame, position, c.feature)
+        found = Found(c, levers, before.placed, before.margin, before.every, before.spared)
         out = self._filled(found, given)
-        if len(out.keep) < len(rows):
+        if len(out.keep) < n:
             return rows
-        curved = u - (compressed_rows(out.indptr, out.indices, out.data, self._system.n) @ v_hat).reshape(-1, 3) - out.phi
-        out.phi[:] += curved
-        return replace(
-            rows, found=found, indptr=out.indptr, indices=out.indices, data=out.data, phi=out.phi, frame=frame, curved=curved
-        )
-
-    def _with_levers(self, middle: Found, known: np.ndarray, points: np.ndarray, placed: Placed, position: np.ndarray) -> Found:
-        """Contacts of the middle of a step, those ``known`` with the levers that their positions (k, 3), m, have at its end.
-
-        ``points`` (p, 3), m, and ``placed`` say where all is then. Levers are about the parts of the shapes, and of points about
-        links that turn, else about what torques on the part of the point are about.
-        """
-        c: PointContacts = middle.contacts
-        number, part = c.point[known], self.shape_part[c.shape[known]]
-        own, at = self.point_part[number], c.position.copy()
-        moved, along = placed.translation[part] - middle.placed.translation[part], placed.reference - middle.placed.reference
-        at[known] = position - moved
-        before, turns = middle.points.copy(), self._columns[number, None] == 6
-        before[number] = points[number] - np.where(turns, moved, along[own])
-        return replace(middle, contacts=replace(c, position=at), points=before)
-
-    def _on_curves(self, rows: FamilyRows) -> np.ndarray:
-        """Contacts, (kept,) bool, of nodes and links on curved shapes."""
-        c: PointContacts = rows.found.contacts
-        return np.asarray((self._row[c.point[rows.keep]] >= 0) & self._curved[c.shape[rows.keep]])
+        self._keep_ways(out.indptr, out.indices, out.data, v_hat, out.phi, u)
+        return FamilyRows(
+            found, rows.keep, out.indptr, out.indices, out.data, out.phi, rows.friction, rows.key, frame, rows.gap,
+            rows.restitution, rows.softness, u,
+        )  # fmt: skip
 
     def slide(self, rows: FamilyRows, rates: Rates) -> float:
         """Largest speed, m/s, at which nodes and links slide along curved shapes."""
-        if not any_of(on_curves := self._on_curves(rows)):
-            return 0.0
-        J = compressed_rows(rows.indptr, rows.indices, rows.data, self._system.n)
-        u = ((J @ rates.v_hat).reshape(-1, 3) + rows.phi)[on_curves, 1:]
-        return float(np.sqrt((u**2).sum(axis=1).max()))
+        c: PointContacts = rows.found.contacts
+        return self._slide(
+            rows.keep, c.point, c.shape, self._row, self._curved, rows.indptr, rows.indices, rows.data, rows.phi, rates.v_hat
+        )  # fmt: skip
 
     def on_same_features(self, rows: FamilyRows, there: State, placed: Placed, given: Given) -> FamilyRows:
         """Rows whose frames turn with the part of the shape and whose places move with the point, none of them found again."""
@@ -485,14 +481,14 @@ class PointFamily:
         out = self._filled(moved, given)
         if len(out.keep) < len(c):  # one that nothing can press there, at the edge of that
             return rows
-        curved = rows.curved if every is None else None
-        if curved is not None:
-            out.phi[:] += curved
+        ways = rows.curved if every is None else None
+        if ways is not None:
+            out.phi[:] += ways
         elif every is None:
             self.follow_turns(moved, out.keep, given, out.phi, middle=True)
         return FamilyRows(
             moved, out.keep, out.indptr, out.indices, out.data, out.phi, rows.friction, rows.key, frame, rows.gap,
-            rows.restitution, rows.softness, curved,
+            rows.restitution, rows.softness, ways,
         )  # fmt: skip
 
     def along_arcs(self, rows: FamilyRows, v_hat: np.ndarray, given: Given) -> FamilyRows:
