@@ -407,6 +407,27 @@ def test_a_step_of_a_baseline_never_raises_its_merit_function(method: str) -> No
     assert all(after < before for before, after in pairwise(sizes)) and sizes[-1] < 1e-9 * sizes[0]
 
 
+def test_a_baseline_asks_for_its_residual_once_a_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And at the start; the end is where the last one was asked for."""
+    problem, asked, pushed = pile(12, 5, force=50.0, torque=2.0), [0], ContactProblem.pushed
+
+    def counted(problem: ContactProblem, lam: np.ndarray) -> np.ndarray:
+        asked[0] += 1
+        return pushed(problem, lam)
+
+    inner, v = StrictNewton(base := DenseBase(problem), "damped"), np.zeros(problem.n)
+    state = np.full(problem.n_contacts, -1, np.int8)
+    given = Surrogate(np.zeros((problem.n_contacts, 3)), np.zeros(problem.n_contacts), 100.0 * base.rho)
+    monkeypatch.setattr(ContactProblem, "pushed", counted)
+    found = inner.solve(given, v, state, 1e-10, 40)
+    assert found.residual <= 1e-10 and asked[0] == found.steps + 1 > 3
+    u = problem.moved(v).reshape(-1, 3) + problem.phi
+    terms = problem.A @ v, problem.b, pushed(problem, inner.forces(given, u))
+    size = max(float(np.linalg.norm(problem.weight * term)) for term in terms)
+    left = np.linalg.norm(problem.weight * (terms[0] - terms[1] - terms[2])) / size
+    assert found.residual == pytest.approx(left, abs=1e-14)
+
+
 def test_the_gradient_of_the_merit_function_takes_the_transposed_matrix() -> None:
     problem = pile(3, 0)
     inner = StrictNewton(DenseBase(problem), "dogleg")

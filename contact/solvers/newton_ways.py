@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from typing import Protocol
 
@@ -85,14 +84,12 @@ class DenseWay:
         """Factorize A + J^T gain J, gain (nc, 3, 3), N s/m; False where a pivot is 0."""
         H = self._A.copy(order="F")
         kernels.add_contacts(self._columns, gain, H)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", sl.LinAlgWarning)
-            self._factors = sl.lu_factor(H, overwrite_a=True, check_finite=False)
-        return bool(self._factors[0].diagonal().all())
+        self._factors, self._pivots, bad = sl.lapack.dgetrf(H, overwrite_a=1)
+        return not bad
 
     def solve(self, r: np.ndarray, left: float = 0.0) -> np.ndarray:
         """Substitute."""
-        return np.asarray(sl.lu_solve(self._factors, r, check_finite=False))
+        return np.asarray(sl.lapack.dgetrs(self._factors, self._pivots, r)[0])
 
 
 class BandedWay:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import Literal
 
 import numpy as np
 
 from contact.linear import Backend
-from contact.metrics import norm
+from contact.metrics import is_finite, norm
 from contact.metrics_kernels import TINY
 from contact.solvers import augmented_kernels as kernels
 from contact.solvers.augmented import InnerFound, Surrogate, System
@@ -43,7 +44,7 @@ class StrictNewton:
         ways: tuple[Way, ...] = DenseWay(), SparseWay(backend, threads)
         columns = columns_of(system.problem)
         self._way = next(way for way in ways if way.take(system.problem, columns))
-        nc = system.problem.n_contacts
+        nc, self._load = system.problem.n_contacts, norm(system.problem.weight * system.problem.b)
         self._force, self._gain, self._room = np.empty((nc, 3)), np.empty((nc, 3, 3)), np.empty(system.problem.n)
 
     def forces(self, given: Surrogate, u: np.ndarray) -> np.ndarray:
@@ -59,22 +60,21 @@ class StrictNewton:
         kernels.strict_with_slope(given.lam, self._u, problem.friction, given.beta, self._force, self._gain, state)
         moving, pushed = problem.times(v), problem.pushed(self._force)
         self._still = moving - problem.b
-        scale = max(norm(weight * term) for term in (moving, problem.b, pushed))
-        return weight * (self._still - pushed), max(scale, TINY)
+        return weight * (self._still - pushed), max(norm(weight * moving), self._load, norm(weight * pushed), TINY)
 
     def solve(self, given: Surrogate, v: np.ndarray, state: np.ndarray, aim: float, most: int) -> InnerFound:
         """Step until the residual is at most ``aim``, they are so many, or no step reduces the merit function."""
         evaluations, weight, radius = 0, self._problem.weight, 0.0
         r, scale = self._residual(given, v, state)
         for step in range(most + 1):
-            size = float(np.linalg.norm(r)) / scale
-            if not np.isfinite(size):
+            size = norm(r) / scale
+            if not math.isfinite(size):
                 return InnerFound(step, evaluations, step, np.inf)
             if step == most or size <= aim:
                 break
             # a matrix that cannot be factorized leaves v where it is
             d = -self._way.solve(r / weight) if self._way.factorize(self._gain) else np.full(len(v), np.nan)
-            if not np.isfinite(d).all():
+            if not is_finite(d):
                 break
             if self._method == "damped":
                 alpha, count = kernels.strict_backtrack(*self._along(given, d), float(r @ r), self._room)
@@ -88,8 +88,7 @@ class StrictNewton:
                 break
             v += taken
             r, scale = self._residual(given, v, state)
-        self._residual(given, v, state)
-        return InnerFound(step, evaluations, step, float(np.linalg.norm(r)) / scale)
+        return InnerFound(step, evaluations, step, norm(r) / scale)
 
     def _along(self, given: Surrogate, d: np.ndarray) -> tuple[np.ndarray, ...]:
         """Return the arguments of :func:`augmented_kernels.strict_merit` from v, where the residual was asked last, along d."""
