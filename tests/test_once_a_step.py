@@ -95,6 +95,19 @@ def test_the_deepest_pair_is_that_of_numpy(contacts: tuple[np.ndarray, np.ndarra
     assert worst == len(depth) - 1 and np.isnan(lost)
 
 
+def test_links_go_and_turn_as_their_joints_say_to_rounding() -> None:
+    """Of parts 1 and 2, behind three joints and one of a base with rows 2 to 7."""
+    rng = np.random.default_rng(3)
+    row, start, joints = np.array([-1, 2, 2]), np.array([0, 0, 3, 4]), np.array([9, 8, 11, 10])
+    v, screw, (origin, centre) = rng.standard_normal(12), rng.standard_normal((4, 6)), rng.standard_normal((2, 3, 3))
+    for k in (1, 2):
+        own = slice(start[k], start[k + 1])
+        twist = v[2:8] + v[joints[own]] @ screw[own]
+        expected = np.linalg.norm(twist[:3] + np.cross(twist[3:], centre[k] - origin[k])), np.linalg.norm(twist[3:])
+        found = vitals_kernels.link_speeds(k, v, row, origin, start, joints, screw, centre)
+        assert found == pytest.approx(expected, rel=1e-14)
+
+
 def test_penetrations_are_undone_as_fast_as_numpy_says(contacts: tuple[np.ndarray, np.ndarray]) -> None:
     gap = contacts[1][:, 0]
     speed = np.empty(len(gap))

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from contact import ContactProblem
+from contact.compiled import Fixed
 from contact.metrics import any_of, norm
-from femsim.base.rotations import cross
 from femsim.model.parts import Part
 from femsim.scene.scene import Scene
 from femsim.step import vitals_kernels as kernels
@@ -194,6 +194,7 @@ class VitalSigns:
         self._system, self._correction, self._fastest = system, scene.correction, scene.max_correction
         self.sizes = Sizes.of(system, contacts.parts, state)
         self.led_pairs = led_rules(scene, contacts.rules)
+        self._link_speeds = Fixed(kernels.link_speeds)
         self._bodies, self._places = [part.body for part in contacts.parts], contacts.places
         self._led_part = led_or_on_led(scene)
         self._may_cross = np.flatnonzero(self.led_pairs.any(axis=0)).tolist()
@@ -325,11 +326,10 @@ class VitalSigns:
         body, places = self._bodies[k], self._places
         v = v_hat[self._system.v_slices[body]]
         if self._system.bodies[body].rigid:
-            joints = slice(places.joint_start[k], places.joint_start[k + 1])
-            if joints.start == joints.stop:
+            if places.joint_start[k] == places.joint_start[k + 1]:
                 return norm(v[:3]), norm(v[3:6])
-            twist = v[:6] + v_hat[places.joint_row[joints]] @ placed.screw[joints]
-            return norm(twist[:3] + cross(twist[3:], placed.translation[k] - placed.origin[k])), norm(twist[3:])
+            speed, spin = self._link_speeds(k, v_hat, *places.rigid(placed), placed.translation)
+            return float(speed), float(spin)
         stride = self._stride[body]
         if stride not in (3, 6) or not len(v):
             return 0.0, 0.0

@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from contact.compiled import njit
+from contact.vector_kernels import cross, minus, norm, plus, row as row_of
 
 
 @njit(cache=True, _nrt=False)
@@ -49,6 +50,34 @@ def fastest_creep(lam: np.ndarray, u: np.ndarray, friction: np.ndarray, sticks: 
             if speed > most:
                 worst, most = m, speed
     return worst, most
+
+
+@njit(cache=True, _nrt=False)
+def link_speeds(
+    k: int,
+    v: np.ndarray,
+    row: np.ndarray,
+    origin: np.ndarray,
+    joint_start: np.ndarray,
+    joint_row: np.ndarray,
+    screw: np.ndarray,
+    centre: np.ndarray,
+) -> tuple[float, float]:
+    """Speed of the centre (parts, 3), m, of rigid part k, m/s, and of its turning, rad/s, at v (n,).
+
+    The arrays between are those of :class:`femsim.step.point_rows_kernels.RigidParts`.
+    """
+    twist, first = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0), row[k]
+    for e in range(joint_start[k], joint_start[k + 1]):
+        rate = v[joint_row[e]]
+        twist = (
+            twist[0] + rate * screw[e, 0], twist[1] + rate * screw[e, 1], twist[2] + rate * screw[e, 2],
+            twist[3] + rate * screw[e, 3], twist[4] + rate * screw[e, 4], twist[5] + rate * screw[e, 5],
+        )  # fmt: skip
+    turn = (v[first + 3] + twist[3], v[first + 4] + twist[4], v[first + 5] + twist[5])
+    lever = minus(row_of(centre, k), row_of(origin, k))
+    speed = plus((v[first] + twist[0], v[first + 1] + twist[1], v[first + 2] + twist[2]), cross(turn, lever))
+    return norm(speed), norm(turn)
 
 
 @njit(cache=True, inner=True)
