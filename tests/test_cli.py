@@ -176,18 +176,18 @@ def test_describe(scene: str, call: Call) -> None:
 
 
 def test_describe_refuses_and_notes_what_a_run_does(scene: str, call: Call) -> None:
-    """It said nothing of a sensor that every run refuses."""
+    """It said nothing of a sensor that every run refuses, nor of values that the scene itself had noted."""
     Path(scene).write_text(
         "import femsim as fs\n\n\ndef build(gravity: float = -9.81, kind: str = 'mount'):\n"
         "    scene = fs.Scene('a', dt=0.01, duration=0.1, gravity=(0, 0, gravity))\n"
-        "    scene.add_rigid('box', fs.Box((0.01, 0.01, 0.01)), mass=0.1)\n"
+        "    scene.add_rigid('box', fs.Box((0.01, 0.01, 0.01)), density=1.5)\n"
         "    scene.sensor('wrist', 'box', kind=kind)\n    return scene\n"
     )
     status, out, err = call("describe", scene)
     assert status == 2 and "kind" in out and "sensor wrist: kind 'mount' measures the drive of 'box', which has none" in err
     Path(scene).write_text(Path(scene).read_text().replace("-9.81", "-9810.0").replace("'mount'", "'contact'"))
     status, out, _ = call("describe", scene)
-    assert status == 0 and "note: gravity is 9810" in out
+    assert status == 0 and "note: gravity is 9810" in out and "note: density of box is 1.5 kg/m^3" in out
 
 
 def test_describe_a_scene_that_must_be_given_something(scene: str, call: Call) -> None:
@@ -421,18 +421,20 @@ def test_a_reader_that_has_enough_is_no_error(tmp_path: Path) -> None:
 
 
 def test_a_warning_is_a_note_without_the_line_of_code_that_gave_it(tmp_path: Path) -> None:
-    scene = tmp_path / "large.py"
+    scene = tmp_path / "warns.py"
     scene.write_text(
+        "import warnings\n"
         "import femsim as fs\n"
         "def build():\n"
-        "    scene = fs.Scene('large', duration=0.01)\n"
-        "    scene.add_soft('cube', fs.box_tets((20.0, 20.0, 20.0), 1), 'ecoflex_00_50')\n"
+        "    warnings.warn('the ball is coarse.')\n"
+        "    scene = fs.Scene('warns', duration=0.01)\n"
+        "    scene.add_rigid('ball', fs.Sphere(0.01), mass=0.01)\n"
         "    return scene\n"
     )
     done = subprocess.run([sys.executable, "-m", "femsim", "describe", str(scene)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert "femsim: note: body 'cube' is 20 m long" in done.stderr
-    assert "UserWarning" not in done.stderr and "errors.py" not in done.stderr
+    assert "femsim: note: the ball is coarse." in done.stderr
+    assert "UserWarning" not in done.stderr and "warns.py" not in done.stderr
 
 
 def test_names_of_files_are_read_also_where_python_keeps_a_c_locale(tmp_path: Path) -> None:

@@ -154,12 +154,14 @@ def test_a_rest_shape_that_overlaps_itself_is_refused() -> None:
 
 def test_bodies_in_millimetres_are_noticed() -> None:
     scene = fs.Scene("units", theta=1.0)
-    with pytest.warns(UserWarning, match=r"'cube' is 20 m long; .* scale=1e-3 .*mesh_unit=mm"):
-        scene.add_soft("cube", fs.box_tets((20.0, 20.0, 20.0), 1), "ecoflex_00_50")
+    scene.add_soft("cube", fs.box_tets((20.0, 20.0, 20.0), 1), "ecoflex_00_50")
     box = fs.box_triangles((20.0, 20.0, 30.0))
-    with pytest.warns(UserWarning, match=r"'block' is 30 m long; .* scale=1e-3 .*mesh_unit=mm"):
-        scene.add_rigid("block", fs.Mesh(box.points, box.triangles), mass=1.0)
-    scene.add_soft("small", fs.box_tets((20.0, 20.0, 20.0), 1), "ecoflex_00_50", scale=fs.length_scale("mm"))
+    scene.add_rigid("block", fs.Mesh(box.points, box.triangles), mass=1.0, position=(0, 0, 50.0))
+    scene.add_soft("small", fs.box_tets((20.0, 20.0, 20.0), 1), "ecoflex_00_50", scale=fs.length_scale("mm"), position=(0, 0, 90.0))
+    notes = fs.Simulation(scene).notes
+    assert len(notes) == 2, notes
+    for note, words in zip(notes, ("cube is 20 m long", "block is 30 m long"), strict=True):
+        assert words in note and "scale=1e-3" in note and "mesh_unit=mm" in note and "largest_size=" in note
 
 
 def test_units_of_length() -> None:

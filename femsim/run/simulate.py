@@ -243,7 +243,7 @@ def begin(scene: Scene, call: Call) -> Begun:
 
 
 def notes_of(scene: Scene) -> list[str]:
-    """Check a scene as a run of it does at its start, without a step; return what the run would note beside ``scene.notes``.
+    """Check a scene as a run of it does at its start, without a step; return what the run would note.
 
     Raises
     ------
@@ -252,7 +252,7 @@ def notes_of(scene: Scene) -> list[str]:
     """
     stepper = begin(scene, Call()).stepper
     Sensors(stepper)
-    return grouped(note for note in stepper.notes if note not in scene.notes)
+    return grouped(stepper.notes)
 
 
 def solver_of(call: Call) -> Solver:

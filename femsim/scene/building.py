@@ -6,7 +6,6 @@ more than ten.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -104,7 +103,7 @@ def add_soft(
     scale = positive(f"scale of {name}", scale, "")
     mesh = replace(mesh, points=scale * mesh.points @ turn.T + vector(f"position of {name}", position))
     source, digest = mesh.source, mesh.digest
-    warn_of_size(scene, name, mesh.points)
+    scene.notes += plausible.notes_on_mesh(name, mesh.points, scene.largest_size)
     body, mesh = make_soft_body(
         name, mesh, elastic, element=element,
         velocity=_speed(scene, name, velocity),
@@ -269,7 +268,7 @@ def add_rigid(
         raise InputError(f"{name} has density {density} and mass {mass}; give exactly one of them.")
     for piece, _, _ in placed(shape, np.eye(3), np.zeros(3)):
         if isinstance(piece, Mesh):
-            warn_of_size(scene, name, piece.points)
+            scene.notes += plausible.notes_on_mesh(name, piece.points, scene.largest_size)
     unit_mass, centre, unit_inertia = mass_properties(shape)
     if mass is None:
         mass = positive(f"density of {name}", density if density is not None else 0.0, "kg/m^3", DENSEST) * unit_mass
@@ -379,17 +378,6 @@ def elastic_of(value: str | Elastic, what: str = "") -> Elastic:
         return card(value).elastic()
     except MaterialError as error:
         raise MaterialError(f"{what}{error}") from None
-
-
-def warn_of_size(scene: SceneContents, name: str, points: np.ndarray) -> None:
-    """Warn of a mesh (n, 3) that is probably in millimetres."""
-    size = float(np.ptp(points, axis=0).max())
-    if size > scene.largest_size:
-        warnings.warn(
-            f"body {name!r} is {size:.4g} m long; if its mesh is in millimetres, give scale=1e-3 (scenes with the parameter "
-            "mesh_unit: --set mesh_unit=mm).",
-            stacklevel=4,
-        )
 
 
 # ------------------------------------------------------------------ grippers

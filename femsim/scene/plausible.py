@@ -161,6 +161,17 @@ def notes_on_size(name: str, extent: float, largest: float) -> list[str]:
     return [f"{name} measures {1e6 * extent:.3g} micrometres: is it given in kilometres, or scaled twice?"]
 
 
+def notes_on_mesh(name: str, points: np.ndarray, largest: float) -> list[str]:
+    """Note a mesh, points (n, 3) m, that is larger than the largest body that the scene expects, as in millimetres."""
+    extent = float(np.ptp(points, axis=0).max())
+    if extent <= largest:
+        return []
+    return [
+        f"{name} is {extent:.4g} m long: if its mesh is in millimetres, give scale=1e-3 (scenes with the parameter mesh_unit: --set "
+        f"mesh_unit=mm); else give the scene largest_size={math.ceil(extent)}"
+    ]
+
+
 def notes_on_rod(name: str, radius: float, length: float) -> list[str]:
     """Note a rod, m, that is not slender at all."""
     if length >= STOUT * radius:
