@@ -40,6 +40,16 @@ def driven_and_welded() -> fs.Scene:
     return scene
 
 
+def held_and_glued() -> fs.Scene:
+    scene = fs.Scene("held_and_glued", duration=0.03)
+    pad = scene.add_soft("pad", fs.box_tets((0.02, 0.02, 0.02), 1), "ecoflex_00_50", position=(0, 0, 0.1))
+    plate = scene.add_rigid("plate", BOX, mass=0.1, position=(0, 0, 0.08))
+    scene.drive(plate, along(0.1))
+    scene.hold(pad, lambda x: x[:, 2] < 0.0901, lambda t: ((0, 0, 0), (0, 0, 0)), name="grip")
+    scene.join(pad, plate, at=(0, 0, 0.09), where=lambda x: x[:, 2] < 0.0901, name="bond")
+    return scene
+
+
 def arm_welded_to_the_world() -> fs.Scene:
     scene = fs.Scene("arm", duration=0.03)
     arm = scene.add_robot(ARM, name="arm")
@@ -50,18 +60,25 @@ def arm_welded_to_the_world() -> fs.Scene:
 
 
 @pytest.mark.parametrize(
-    ("make", "joints"),
-    [(lambda: two_welds(0.5), ["first", "second"]), (driven_and_welded, ["weld"]), (arm_welded_to_the_world, ["weld"])],
+    ("make", "joints", "leaders"),
+    [
+        (lambda: two_welds(0.5), ["first", "second"], ["the motion of left", "the motion of right"]),
+        (driven_and_welded, ["weld"], ["the motion of box"]),
+        (held_and_glued, ["bond"], ["the motion of plate", "the hold grip"]),
+        (arm_welded_to_the_world, ["weld"], ["the base of arm", "the motions of joints of arm"]),
+    ],
 )
 def test_joints_that_contradict_each_other_are_infeasible_and_named(
-    make: Callable[[], fs.Scene], joints: list[str], tmp_path: Path
+    make: Callable[[], fs.Scene], joints: list[str], leaders: list[str], tmp_path: Path
 ) -> None:
+    """So is what leads what they hold: of nodes that a hold held and glue too, only the glue was named."""
     run = fs.simulate(make(), out=tmp_path / "run")
     reasons = [one for one in run.info["health"]["reasons"] if one["kind"] == "infeasible"]
     assert run.verdict == "wrong" and run.status == "not converged"
     assert [one["bodies"] for one in reasons] == [joints]
     assert "cannot hold" in reasons[0]["text"] and "stiffness" in reasons[0]["advice"]
-    assert "infeasible" in run.info["message"] and all(name in run.info["message"] for name in joints)
+    assert "infeasible" in run.info["message"] and all(name in run.info["message"] for name in (*joints, *leaders))
+    assert f"what is joined is led by {' and '.join(leaders)}" in reasons[0]["text"]
 
 
 @pytest.mark.parametrize("speed", [0.2, 0.2 + 1e-12])

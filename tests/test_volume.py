@@ -157,7 +157,8 @@ def test_bodies_in_millimetres_are_noticed() -> None:
     scene.add_soft("cube", fs.box_tets((20.0, 20.0, 20.0), 1), "ecoflex_00_50")
     box = fs.box_triangles((20.0, 20.0, 30.0))
     scene.add_rigid("block", fs.Mesh(box.points, box.triangles), mass=1.0, position=(0, 0, 50.0))
-    scene.add_soft("small", fs.box_tets((20.0, 20.0, 20.0), 1), "ecoflex_00_50", scale=fs.length_scale("mm"), position=(0, 0, 90.0))
+    small = fs.box_tets((20.0, 20.0, 20.0), 1)
+    scene.add_soft("small", small, "ecoflex_00_50", scale=fs.length_scale("mm"), position=(0, 0, 90.0))
     notes = fs.Simulation(scene).notes
     assert len(notes) == 2, notes
     for note, words in zip(notes, ("cube is 20 m long", "block is 30 m long"), strict=True):

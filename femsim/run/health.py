@@ -141,8 +141,8 @@ class HealthWatch:
         if report.contradicting:
             self.findings.judge(
                 "infeasible", sorted(report.contradicting), 1.0, (0.0, 0.0), when,
-                f"{_listed(report.contradicting)} cannot hold: what is joined is driven, held or joined elsewhere too, and "
-                "cannot be at both places",
+                f"{_listed(report.contradicting)} cannot hold: what is joined is {_led(report.leaders)}, and cannot be at both "
+                "places",
                 f"Nothing after this is right. {self._gently(report.contradicting).capitalize()}, or leave a joint out.",
             )  # fmt: skip
         pairs = closing_pairs(report, self._names)
@@ -572,6 +572,13 @@ class HealthWatch:
 def _listed(joints: Sequence[str]) -> str:
     """Joints as the subject of a sentence."""
     return f"the joint {joints[0]}" if len(joints) == 1 else f"the joints {', '.join(joints)}"
+
+
+def _led(leaders: Sequence[str]) -> str:
+    """Say what leads what is joined."""
+    if not leaders:
+        return "joined elsewhere too"
+    return f"led by {' and '.join(leaders)}" + (" but joined elsewhere too" if len(leaders) == 1 else "")
 
 
 def closing_pairs(report: StepReport, parts: Sequence[str]) -> list[tuple[str, str]]:

@@ -54,7 +54,7 @@ class _Tally:
         if report.solution.status == "infeasible":
             self.infeasible += 1
             pairs = [" and ".join(pair) for pair in closing_pairs(report, parts)]
-            names = ", ".join([*pairs, *report.contradicting]) or "contacts"
+            names = ", ".join([*pairs, *report.contradicting, *report.leaders]) or "contacts"
             self.first_infeasible = self.first_infeasible or f"step {number}, {names}: {report.solution.message}"
         if report.halved:
             self.halved += 1

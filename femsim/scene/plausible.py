@@ -167,8 +167,8 @@ def notes_on_mesh(name: str, points: np.ndarray, largest: float) -> list[str]:
     if extent <= largest:
         return []
     return [
-        f"{name} is {extent:.4g} m long: if its mesh is in millimetres, give scale=1e-3 (scenes with the parameter mesh_unit: --set "
-        f"mesh_unit=mm); else give the scene largest_size={math.ceil(extent)}"
+        f"{name} is {extent:.4g} m long: if its mesh is in millimetres, give scale=1e-3 (scenes with the parameter mesh_unit: "
+        f"--set mesh_unit=mm); else give the scene largest_size={math.ceil(extent)}"
     ]
 
 

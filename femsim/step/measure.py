@@ -17,7 +17,7 @@ from femsim.scene.scene import Scene
 from femsim.step.contacts import ContactForces
 from femsim.step.end_velocity import EndVelocity
 from femsim.step.newton import Solved, measured
-from femsim.step.prescribed import held_points
+from femsim.step.prescribed import held_points, leaders_of
 from femsim.step.report import StepReport
 from femsim.step.residual_kernels import sum_on_bodies
 from femsim.step.rows_kernels import largest_slip
@@ -113,6 +113,7 @@ def measure(
         acted = replace(old, q=old.q + settings.theta * (new.q - old.q))
         late = np.zeros_like(reaction) if forces.late is None else end.held - forces.late
         _add_holds(mount, scene, system, ((acted, reaction - late), (new, late)))
+    contradicting = system.joints.names(solution.details.get("contradicting_rows", ()))
     return StepReport(
         old.step + 1, new.t, solution, measured(problem, solution), forces, max_penetration,
         largest_slip(forces.contacts.state, forces.contacts.u), kinetic, elastic, work, momentum, balance, mount, inverted,
@@ -120,7 +121,8 @@ def measure(
         viscous_loss=sum(body.viscous_loss() for body in system.bodies),
         unbalanced=unbalanced, lacking=system.lacks_most(),
         joint_loss=joint_loss,
-        contradicting=system.joints.names(solution.details.get("contradicting_rows", ())),
+        contradicting=contradicting,
+        leaders=leaders_of(scene, system, contradicting) if contradicting else (),
     )  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -27,17 +28,33 @@ from femsim.step.system import System
 def prescribed_rows(scene: Scene, system: System) -> np.ndarray:
     """Which rows they are, (n,) bool."""
     prescribed = np.zeros(system.n, dtype=np.bool_)
-    for index in scene.motions:
-        start = system.v_slices[index].start
-        prescribed[start : start + 6] = True
-    for body, rows in zip(system.bodies, system.v_slices, strict=True):
-        prescribed[rows.start + body.driven_rows()] = True
-    for index, nodes in scene.fixed_nodes.items():
-        fixed = system.v_slices[index].start + 3 * nodes[:, None] + np.arange(3)
-        prescribed[fixed.ravel()] = True
-    for hold in exact_holds(scene):
-        prescribed[system.v_slices[hold.body].start + hold.rows] = True
+    for _, rows in _leaders(scene, system):
+        prescribed[rows] = True
     return prescribed
+
+
+def leaders_of(scene: Scene, system: System, joints: Collection[str]) -> tuple[str, ...]:
+    """Say what prescribes the velocity of what some of these joints hold, by their names."""
+    held = np.zeros(system.n, dtype=np.bool_)
+    for coupling in (one for one in system.couplings if one.name in joints):
+        for index, rows in coupling.rows:
+            held[system.v_slices[index].start + rows] = True
+    return tuple(words for words, rows in _leaders(scene, system) if held[rows].any())
+
+
+def _leaders(scene: Scene, system: System) -> Iterator[tuple[str, np.ndarray]]:
+    """Each of what prescribes velocities, in words, and the rows of v that it prescribes."""
+    for index in scene.motions:
+        body = system.bodies[index]  # that of an arm may be a base that stands
+        yield f"the {'base' if body.n_v > 6 else 'motion'} of {body.name}", system.v_slices[index].start + np.arange(6)
+    for body, v in zip(system.bodies, system.v_slices, strict=True):
+        if len(driven := body.driven_rows()):
+            yield f"the motions of joints of {body.name}", v.start + driven
+    for index, nodes in scene.fixed_nodes.items():
+        rows = system.v_slices[index].start + 3 * nodes[:, None] + np.arange(3)
+        yield f"the fixed nodes of {system.bodies[index].name}", rows.ravel()
+    for hold in exact_holds(scene):
+        yield f"the hold {hold.name}", system.v_slices[hold.body].start + hold.rows
 
 
 def exact_holds(scene: Scene) -> list[Hold]:

@@ -76,6 +76,8 @@ class StepReport:
         where everything holds exactly.
     contradicting : tuple of str
         Joints that ask for what cannot be together, where the step is infeasible; of the last sub-step.
+    leaders : tuple of str
+        What leads what these joints hold, in words: exact motions, holds, fixed nodes.
     vitals : Vitals
         What it says about the health of the run beside its residuals.
     """
@@ -110,6 +112,7 @@ class StepReport:
     unbalanced: int = -1
     lacking: int = -1
     contradicting: tuple[str, ...] = ()
+    leaders: tuple[str, ...] = ()
     vitals: Vitals = field(default_factory=Vitals)
 
     @property
