@@ -84,7 +84,7 @@ def test_the_summary_says_where_the_energy_of_a_sliding_box_went() -> None:
     assert 90.0 < share < 100.0
     assert (
         f"energy             0.0125 J at most; lost {share:.1f} % to friction, {100.0 - share:.1f} % to damping, impacts and the "
-        "time step (theta = 1 damps motion)"
+        "time step (theta = 1 damps motion, and drives work against it)"
     ) in run.summary().splitlines()
     run.info["health"]["energy"]["friction_loss_J"] = -1e-9  # as rounding may leave it
     assert "lost 0.0 % to friction" in run.summary()

@@ -116,18 +116,23 @@ STEP_COLUMNS: tuple[StepColumn, ...] = (
         lambda r, ms: r.potential_energy,
     ),
     StepColumn(
-        "friction_loss_J", "J", "taken by friction of contacts since the start",
+        "friction_loss_J", "J", "taken by friction of contacts",
         lambda r, ms: r.friction_loss,
     ),
     StepColumn(
         "viscous_loss_J", "J",
-        "taken by Prony terms since the start",
+        "taken by Prony terms",
         lambda r, ms: r.viscous_loss,
     ),
     StepColumn(
         "joint_loss_J", "J",
         "taken by damping and friction of joints; `work_J` is less by it",
         lambda r, ms: r.joint_loss,
+    ),
+    StepColumn(
+        "other_loss_J", "J",
+        "the rest of `work_J`, taken by damping, impacts and the time step",
+        lambda r, ms: r.other_loss,
     ),
     StepColumn(
         "nonlinear_residual", "1",

@@ -441,7 +441,7 @@ def _energies(energy: Mapping[str, float | None], theta: float) -> list[str]:
     parts = {name: f"{100.0 * (loss or 0.0) / passed:z.1f} %" for name, loss in took.items()}
     joints = f", {100.0 * joint / passed:z.1f} % to joints" if (joint := energy.get("joint_loss_J")) else ""
     prony = f", {parts['viscous']} to Prony terms" if took["viscous"] else ""
-    slows = " (theta = 1 damps motion)" if theta == 1.0 else ""
+    slows = " (theta = 1 damps motion, and drives work against it)" if theta == 1.0 else ""
     rest = f"{parts['other']} to damping, impacts and the time step{slows}"
     return [f"{passed:.3g} J at most; lost {parts['friction']} to friction{joints}{prony}, {rest}"]
 

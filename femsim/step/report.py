@@ -61,6 +61,9 @@ class StepReport:
         What the viscous branches of all bodies have taken since the start.
     joint_loss : float, J
         What damping and dry friction of joints have taken since the start; ``work`` is less by it.
+    other_loss : float, J
+        What ``work`` since the start is more than other losses and the energy gained: material damping, impacts and the time step
+        took it.
     sank : bool
         Whether bodies ended so much deeper in each other that halves of the step are worth a try.
     spared : bool
@@ -104,6 +107,7 @@ class StepReport:
     solves: int
     viscous_loss: float = 0.0
     joint_loss: float = 0.0
+    other_loss: float = 0.0
     sank: bool = False
     spared: bool = False
     gained: bool = False

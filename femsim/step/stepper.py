@@ -145,6 +145,7 @@ class Stepper:
         self.on_restore: list[Callable[[Memory], None]] = []
         self._placed = (self.state.q.tobytes(), self.contacts.places.read(self.state))
         self.state.energy = self.system.energy(self.state) + soft_pairs.energy_at(self.contacts, self.state, self._placed[1])
+        self._energy_at_start = self.state.energy
         self._nothing, self._little = np.zeros(self.system.n), [_HARDLY * scene.margin] * len(self.contacts.families)
         #: where, at which velocities and with which prescribed ones speeds were asked for last, and which; by whether with none
         self._paced: dict[bool, tuple[Placed, np.ndarray, np.ndarray, list[float | np.ndarray]]] = {}
@@ -187,6 +188,8 @@ class Stepper:
                 self.scene, system, settings, solved, end, forces, state, new, penetration, self.newton.still, contacts.owner
             )
             report.elastic_energy += soft_pairs.energy_of(rows, solution.lam)
+            gained = report.kinetic_energy + report.elastic_energy - self._energy_at_start
+            report.other_loss = report.work - gained - report.friction_loss - report.viscous_loss
             beyond = soft_pairs.beyond(
                 contacts.rules.softness, self.vital_signs.sizes.part, overlaps, forces.contacts, solution.lam
             )
