@@ -188,8 +188,8 @@ SENSOR_KINDS: dict[str, SensorKind] = {
     ),
     "area": SensorKind(
         (SensorColumn("area_m2", "m^2"),),
-        "area of the soft body's nodes under contact force, not beside it (on a rigid part: those pressing), each with a third "
-        "of the triangles it is pressed on",
+        "a third of the triangles that the soft body's nodes under force (on a rigid part: those pressing) are pressed on; of a "
+        "ball 0.9 to 1.5 of Hertz's with 9 to 21 nodes",
         limits=("partner", "where"),
     ),
     "slip": SensorKind(
