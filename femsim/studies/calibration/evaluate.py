@@ -139,6 +139,7 @@ class Evaluator:
         self._columns: dict[str, list[str]] = {}
         self._gravity: dict[str, tuple[float, ...]] = {}
         self._masses: dict[str, dict[str, float]] = {}
+        self._theta: dict[str, float] = {}
         for experiment in file.experiments:
             scene = load_scene(self.scene, **self._case(experiment, middle, check=True).parameters)
             sensors = {s.name: s.kind for s in scene.sensors if s.kind != "marker"}
@@ -147,6 +148,7 @@ class Evaluator:
             self._columns[experiment.name] = sensor_columns(scene)
             kinds = {s.name: s.kind for s in scene.sensors}
             self._masses[experiment.name] = {body.name: float(body.mass) for body in scene.bodies}
+            self._theta[experiment.name] = float(scene.theta)
             gravity = self._gravity[experiment.name] = tuple(float(g) for g in scene.gravity)
             self._logs[experiment.name] = [self._read(r, sensors, markers, gravity) for r in experiment.readings]
             self._check_channels(experiment, kinds)
@@ -327,8 +329,9 @@ class Evaluator:
             names = next(csv.reader(stream))
             table = np.loadtxt(stream, delimiter=",", ndmin=2)
         return make_run_series(
-            experiment.name, dict(zip(names, table.T, strict=True)), self._gravity[experiment.name], self._masses[experiment.name]
-        )
+            experiment.name, dict(zip(names, table.T, strict=True)), self._gravity[experiment.name],
+            self._masses[experiment.name], theta=self._theta[experiment.name],
+        )  # fmt: skip
 
     def _blocks(self, experiment: Experiment, run: RunSeries) -> list[Block]:
         out = []

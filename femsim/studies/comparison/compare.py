@@ -131,7 +131,7 @@ class _Placed:
 def _compare(run: RunSeries, logs: Sequence[Log]) -> Comparison:
     card, channels = logs[0].card, logs[0].channels
     warnings = [*run.warnings, *(f"{log.source}: {text}" for log in logs for text in log.warnings)]
-    raw = _finite_values(run, logs[0])
+    run, raw = _finite_values(run, logs[0])
     single = channels[0].alone
     if logs[0].sensor is None:
         logs = [_marker_values(log, raw[0], warnings) for log in logs]
@@ -177,16 +177,17 @@ def _compare(run: RunSeries, logs: Sequence[Log]) -> Comparison:
     )
 
 
-def _finite_values(run: RunSeries, log: Log) -> np.ndarray:
-    """Return what the run reads for the channels of a log, (n, k), all of it numbers."""
-    values = run.values(log)
+def _finite_values(run: RunSeries, log: Log) -> tuple[RunSeries, np.ndarray]:
+    """Return the run on the times at which it reads the channels of a log, and what it reads, (n, k), all of it numbers."""
+    time, values = run.read_for(log)
+    run = replace(run, time=time)
     if not np.isfinite(values).all():
         row, column = np.argwhere(~np.isfinite(values))[0]
         raise InputError(
             f"the run {run.name} has readings that are not finite, first {log.channels[column].name} at {run.time[row]:.4g} s; "
             "see its status. A gap beyond `reach` of its sensor is infinite: raise that."
         )
-    return values
+    return run, values
 
 
 def _clock_doubts(run: RunSeries, placed: Sequence[_Placed]) -> list[str]:

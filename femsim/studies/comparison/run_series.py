@@ -16,10 +16,13 @@ from femsim.run.result import Run
 from femsim.scene.sensor_kinds import POSITION, SENSOR_KINDS, WRENCH, names
 from femsim.studies.comparison.card import Card
 from femsim.studies.comparison.log import LEAST_SAMPLES, Log, no_sensor
+from femsim.studies.comparison.resampling import resample
 from foreign.text import read_json
 from viz.ending import how_it_ended
 from viz.files import no_run
 
+#: Kinds of channels that a sensor reads of a step, not of its end.
+_OF_STEP = ("force", "torque", "pressure")
 #: Numbers whose squares are far below the largest that there are.
 _LARGEST = 1e100
 #: Steps of a run are of one length, or of those that an adaptive step has: at most so many times their median.
@@ -48,6 +51,8 @@ class RunSeries:
         Bodies by name, and all together; empty where they are not known.
     kinds : dict of str to str
         Kinds of the sensors; "" where it is not known.
+    theta : float
+        Part of a step after which its forces act: 1/2 where they are means of the step, 1 where they are those of its end.
     """
 
     name: str
@@ -59,6 +64,23 @@ class RunSeries:
     warnings: tuple[str, ...]
     masses: dict[str, float] = field(default_factory=dict)
     kinds: dict[str, str] = field(default_factory=dict)
+    theta: float = 1.0
+
+    def read_for(self, log: Log) -> tuple[np.ndarray, np.ndarray]:
+        """Times (n,), s, and columns that belong to the channels of a log, (n, k), with forces at the instants at which they act.
+
+        Forces, torques and pressures are those of a step at theta, half a step before its end where they are means, all else that
+        of its end. A log of both has the times of ends, and forces interpolated.
+        """
+        values, acting = self.values(log), [c.kind in _OF_STEP for c in log.channels]
+        before = self.time - (1.0 - self.theta) * float(np.median(np.diff(self.time)))
+        if self.theta == 1.0 or not any(acting):
+            return self.time, values
+        if all(acting):
+            return before, values
+        own = np.flatnonzero(acting)
+        values[:, own] = resample(before, values[:, own], np.minimum(self.time, before[-1]))
+        return self.time, values
 
     def values(self, log: Log) -> np.ndarray:
         """Columns that belong to the channels of a log, (n, k)."""
@@ -163,6 +185,7 @@ def make_run_series(
     gravity: Sequence[float],
     masses: Mapping[str, float] | None = None,
     kinds: Mapping[str, str] | None = None,
+    theta: float = 1.0,
 ) -> RunSeries:
     """Make the series of a run out of a table of them, such as that of a case of a sweep.
 
@@ -178,6 +201,8 @@ def make_run_series(
         Bodies by name.
     kinds : mapping of str to str, optional
         Kinds of the sensors and markers by name.
+    theta : float
+        That of the scene, see :class:`RunSeries`.
 
     Raises
     ------
@@ -190,7 +215,7 @@ def make_run_series(
         columns.pop("time_s"),
         columns,
         {
-            "settings": {"gravity_mps2": list(gravity)},
+            "settings": {"gravity_mps2": list(gravity), "theta": theta},
             "bodies": {body: {"mass_kg": mass} for body, mass in (masses or {}).items()},
             "sensors": {sensor: {"kind": kind} for sensor, kind in (kinds or {}).items()},
         },
@@ -235,7 +260,9 @@ def _checked(name: str, time: np.ndarray, columns: dict[str, np.ndarray], info: 
     kinds = {s: told.get(s, told.get(s.removesuffix("_measured"), "")) for s in sensors}
     if not sensors and not markers:
         kinds = told
-    return RunSeries(name, time, columns, sensors, markers, pull, tuple(warnings), masses, kinds)
+    theta = _section(info, "settings").get("theta")
+    known = isinstance(theta, (int, float)) and 0.5 <= theta <= 1.0
+    return RunSeries(name, time, columns, sensors, markers, pull, tuple(warnings), masses, kinds, theta if known else 1.0)
 
 
 def _having(ends: Sequence[str], columns: Mapping[str, np.ndarray]) -> tuple[str, ...]:
