@@ -443,6 +443,19 @@ def test_a_parameter_that_may_be_none_can_be_free(tmp_path: Path) -> None:
     assert set(evaluator.values(np.array([0.5, 0.5]))) == set(TRUE)
 
 
+def test_runs_of_step_means_are_compared_in_the_middle_of_their_steps(tmp_path: Path) -> None:
+    """A log of what the same run reads, where its steps have their middles: at the true values nothing is left."""
+    path = write(tmp_path, FREE + FIT.replace("offset = 0.005", "offset = 0.0025"), noise=0.0)
+    scene = tmp_path / "cube.py"
+    scene.write_text(scene.read_text().replace(", theta=1.0", ""))
+    force = fs.simulate(fs.load_scene(scene, **TRUE)).sensors["floor"]
+    rows = np.column_stack([force.time, force.force])
+    np.savetxt(tmp_path / "rest.csv", rows, delimiter=",", header="t,Fx,Fy,Fz", comments="", fmt="%.9g")
+    with Evaluator(path, read_calibration(path), tmp_path / "cases", Inline(None, 1), None) as evaluator:
+        (found,) = evaluator.compare_all(np.array([math.log(4.0) / math.log(20.0), 800.0 / 1500.0]))["rest"]
+    assert found.axes["fz"].rmse < 1e-6 * np.ptp(found.measured[:, 2])
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
