@@ -33,8 +33,8 @@ import femsim as fs
 STEP_SECONDS, SECONDS = 5.0, 60.0
 #: What may go wrong by: energy in a step and work in all, of the largest of the scene, without contact and with it: blows, and
 #: what calms hard servos, do their work at the end of a step at another speed than its mean; momentum, of the largest force, as
-#: far as steps are solved, beyond the `wrench_balance` in the table (backward Euler takes the masses of links where a step begins,
-#: which its verdict says); the third law; twins, of 0.1 m, without contact and with it.
+#: far as steps are solved, beyond the `wrench_balance` in the table (backward Euler takes the masses of links where a step
+#: begins, which its verdict says); the third law; twins, of 0.1 m, without contact and with it.
 ENERGY, WORK = (2e-3, 3e-2), (2e-2, 0.2)
 FORCE, OPPOSITE, TWIN = 5e-4, 1e-8, (1e-4, 5e-2)
 GRAVITY = 9.81

@@ -67,7 +67,7 @@ class RunSeries:
     theta: float = 1.0
 
     def read_for(self, log: Log) -> tuple[np.ndarray, np.ndarray]:
-        """Times (n,), s, and columns that belong to the channels of a log, (n, k), with forces at the instants at which they act.
+        """Read times (n,), s, and the columns that belong to a log, (n, k), with forces at the instants at which they act.
 
         Forces, torques and pressures are those of a step at theta, half a step before its end where they are means, all else that
         of its end. A log of both has the times of ends, and forces interpolated.
@@ -261,8 +261,8 @@ def _checked(name: str, time: np.ndarray, columns: dict[str, np.ndarray], info: 
     if not sensors and not markers:
         kinds = told
     theta = _section(info, "settings").get("theta")
-    known = isinstance(theta, (int, float)) and 0.5 <= theta <= 1.0
-    return RunSeries(name, time, columns, sensors, markers, pull, tuple(warnings), masses, kinds, theta if known else 1.0)
+    known = float(theta) if isinstance(theta, (int, float)) and 0.5 <= theta <= 1.0 else 1.0
+    return RunSeries(name, time, columns, sensors, markers, pull, tuple(warnings), masses, kinds, known)
 
 
 def _having(ends: Sequence[str], columns: Mapping[str, np.ndarray]) -> tuple[str, ...]:
