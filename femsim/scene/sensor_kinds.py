@@ -189,7 +189,7 @@ SENSOR_KINDS: dict[str, SensorKind] = {
     "area": SensorKind(
         (SensorColumn("area_m2", "m^2"),),
         "a third of the triangles that the soft body's nodes under force (on a rigid part: those pressing) are pressed on; of a "
-        "ball 0.9 to 1.5 of Hertz's with 9 to 21 nodes",
+        "ball 0.9 to 2.1 of Hertz's with 5 to 13 nodes, 1.0 to 1.3 with 21 to 29",
         limits=("partner", "where"),
     ),
     "slip": SensorKind(
