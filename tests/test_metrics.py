@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -24,6 +25,7 @@ from contact import ContactProblem, Group, make_problem, measure, metrics as m
 from contact.cone import project_cone, project_strict
 from contact.jacobian_kernels import hush, is_slower
 from contact.problem import force_scales
+from contact.rows import make_rows
 
 KINDS = ("open", "stick", "slip")
 
@@ -494,6 +496,17 @@ def test_what_rounding_makes_of_two_bodies_that_fly_side_by_side_is_no_contact()
     assert m.contact_residual(problem, apart, rubs) == 0.0
     assert m.contact_residual(problem, v + np.repeat([0.0, 1e-12], 3), rubs) > 0.1  # this is motion
     assert m.contact_residual(problem, apart, np.array([[0.0, 1e-9, 0.0]])) > 0.1  # and this a force
+
+
+@pytest.mark.parametrize("kind, wanted", [("generalized", 0.0), ("nodes", 1.0)])
+def test_rounding_is_that_of_a_whole_robot_but_not_of_other_bodies(kind: Any, wanted: float) -> None:
+    """A light joint that turns at 1e-16 rad/s in a heavy robot that moves at 1 m/s, and a light point beside a heavy one."""
+    A, v = np.diag(np.repeat([10.0, 1e-3], 3)), np.array([1.0, 1.0, 1.0, -1e-16, 0.0, 0.0])
+    groups = [Group("all", 0, 6, kind)]
+    problem = make_problem(A, A @ v, np.eye(6)[3:], np.zeros((1, 3)), [0.5], dt=0.005, groups=groups)
+    assert m.contact_residual(problem, v, np.zeros((1, 3))) == wanted
+    held = replace(problem, rows=make_rows(np.eye(6)[3:4], 0.0))
+    assert (m.row_residual(held, v, np.zeros(1)) < 1e-8) is (kind == "generalized")
 
 
 @pytest.mark.parametrize("seed", [0, 1])
