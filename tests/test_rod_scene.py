@@ -364,7 +364,7 @@ def test_bad_rods_are_refused(points: np.ndarray, options: dict[str, object], ma
         (lambda scene: scene.sensor("s", "hung", kind="mount"), "'mount' needs"),
         (lambda scene: scene.sensor("s", "hung", kind="marker", node=4), "node 4 of 'hung'; allowed are 0 to 3"),
         (lambda scene: scene.sensor("s", "hung", kind="marker", node=1.5), "node 1.5 of 'hung'; allowed are 0 to 3"),
-        (lambda scene: scene.sensor("s", "hung", kind="marker"), "node None of 'hung'"),
+        (lambda scene: scene.sensor("s", "hung", kind="marker"), "where on 'hung'[?] Give node=, 0 to"),
         (lambda scene: scene.drive("hung", fs.Motion([0.0], [(0, 0, 0)])), "'hung' is a rod; hold an end of it by fs.RodEnd"),
         (lambda scene: scene.set_friction("floor", "hung", (0.1, 0.2), direction=(1, 0, 0)), r"\['floor'\], not 'hung'"),
     ],

@@ -340,7 +340,7 @@ def test_friction() -> None:
         ("s", "cube", {"kind": "mount"}, ("sensor s", "'mount' needs", "'cube'")),
         ("s", "floor", {"kind": "mount"}, ("'mount' needs", "'floor'")),
         ("s", "gripper.left", {"kind": "mount"}, ("'mount' needs", "base of a gripper")),
-        ("s", "cube", {"kind": "marker"}, ("node None of 'cube'", "0 to 26", "Give node=, or at=")),
+        ("s", "cube", {"kind": "marker"}, ("where on 'cube'", "node=, 0 to 26, or at=")),
         ("s", "cube", {"kind": "marker", "node": 27}, ("node 27 of 'cube'", "0 to 26")),
         ("a,b", "cube", {}, ("'a,b'", "comma", "choose another")),
         ("", "cube", {}, ("''", "empty")),

@@ -160,9 +160,11 @@ class OutputDefaults:
             if node is not None:
                 raise InputError(f"{what}: node is {node}, but {self.name!r} is rigid and has no nodes; leave it out.")
             return Marker(link)
-        if node is None or node not in range(len(points)):
-            give = " Give node=, or at=, a place on a soft body." if node is None else ""
-            raise InputError(f"{what}: node {node} of {self.name!r}; allowed are 0 to {len(points) - 1}.{give}")
+        if node is None:
+            last = len(points) - 1
+            raise InputError(f"{what}: where on {self.name!r}? Give node=, 0 to {last}, or at=, a place on a soft body.")
+        if node not in range(len(points)):
+            raise InputError(f"{what}: node {node} of {self.name!r}; allowed are 0 to {len(points) - 1}.")
         return Marker(link, (int(node),))
 
     def marker_position(self, q: np.ndarray, marker: Marker) -> np.ndarray:
