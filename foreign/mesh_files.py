@@ -82,8 +82,8 @@ def read_mesh(path: str, kinds: list[str]) -> dict[str, Any]:
         if kind == "ansys":
             with _Ending(io.FileIO(path)) as stream:
                 mesh = meshio.read(stream, kind)
-        elif path.lower().endswith(".obj"):
-            mesh = _obj(path)
+        elif path.lower().endswith((".obj", ".stl")):
+            mesh = _by_either(path)
         else:
             mesh = meshio.read(path, kind)
         points = np.asarray(mesh.points, dtype=np.float64)
@@ -167,9 +167,10 @@ def _sets(path: str, mesh: Any, wanted: list[bool]) -> dict[str, np.ndarray]:
     return {name: cells for name, cells in found.items() if len(cells)} if len(found) <= _MOST_REGIONS else {}
 
 
-def _obj(path: str) -> Any:
-    """Read a .obj file by meshio, or by trimesh where texture or normals have numbers of their own, which meshio cannot join.
+def _by_either(path: str) -> Any:
+    """Read an .obj or .stl file by meshio, or by trimesh where that cannot.
 
+    meshio cannot join texture or normals that have numbers of their own in .obj, nor pass over empty lines in the text of .stl.
     Colours that follow the coordinates of a point are left out.
     """
     import meshio
@@ -185,7 +186,7 @@ def _obj(path: str) -> Any:
         except ImportError:
             raise error from None
         with open(path, "rb") as stream:  # no name: files beside it are not looked for
-            found: Any = trimesh.load(stream, file_type="obj", force="mesh", process=False)
+            found: Any = trimesh.load(stream, file_type=path.lower()[-3:], force="mesh", process=False)
         if not len(getattr(found, "faces", ())):
             raise
         return meshio.Mesh(np.asarray(found.vertices), [("triangle", np.asarray(found.faces))])

@@ -28,7 +28,8 @@ SURFACE_SUFFIXES = (".stl", ".obj", ".ply", ".vtk", ".vtu", ".dae", ".glb")
 FARTHEST, SMALLEST = 1e6, 1e-9
 """Coordinates beyond the first and bodies smaller than the second, m, are refused."""
 #: What reads them, imported before a reader has its limits: trimesh alone takes more memory than a small file may.
-_LIBRARIES = {".dae": ["collada"], ".glb": ["trimesh"], ".obj": ["meshio", "trimesh"]}
+_BOTH = ["meshio", "trimesh"]
+_LIBRARIES = {".dae": ["collada"], ".glb": ["trimesh"], ".obj": _BOTH, ".stl": _BOTH}
 
 
 class _File(NamedTuple):
