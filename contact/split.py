@@ -51,7 +51,7 @@ def solve_split(
 ) -> float:
     """Solve u = W lam + q under the Signorini-Coulomb law; return the largest residual of a group.
 
-    Contacts alone, such as those of nodes with lumped masses on a floor, are solved to rounding; the others group by group by
+    Contacts alone, such as those of nodes with lumped masses on a floor, are solved to rounding, the others group by group by
     :class:`~contact.solvers.dense.DenseSolver`. What its first sweeps solve, as they do nearly all small groups, is solved
     without one, to the same bits. Many contacts of few bodies are left to :class:`~contact.solvers.canal.Canal` where that does
     not soon find an answer.
@@ -77,7 +77,7 @@ def solve_split(
     """
     nc, sparse = len(friction), None if root is None else cache(root)
     order, ptr, joined = np.empty(nc, dtype=np.int64), np.empty(nc + 1, dtype=np.int64), np.empty(nc, dtype=np.int64)
-    count, worst, place = _alone(W, q, friction, forces, order, ptr, joined), 0.0, np.empty(nc, dtype=np.int64)
+    count, worst, place = _alone(W, q, friction, forces, order, ptr, joined, tolerance), 0.0, np.empty(nc, dtype=np.int64)
     if count:
         count, worst = _by_sweeps(W, q, friction, forces, order, ptr, joined[:count], tolerance, EXACT_RULE)
     for number in joined[:count]:
@@ -155,12 +155,15 @@ def _solve_alone(
     order: np.ndarray,
     ptr: np.ndarray,
     joined: np.ndarray,
+    tolerance: float,
 ) -> int:
-    """Fill the forces of contacts that share nothing with others, and the numbers of the groups of others; return how many.
+    """Fill the forces of contacts that share nothing with others, and the numbers of the other groups; return how many.
 
-    ``order`` and ``ptr`` become what :func:`contact.masses_kernels.find_groups` makes of them.
+    Contacts whose block is singular, as at links that joints leave one or two ways to go, are such groups where their force does
+    not hold to the tolerance. ``order`` and ``ptr`` become what :func:`contact.masses_kernels.find_groups` makes of them.
     """
     indptr, blocks, count = W.indptr, W.blocks, 0
+    nothing, diagonal, rho, u = np.zeros(3), np.empty((1, 3)), np.empty(1), np.empty(3)
     for number in range(find_groups(indptr, W.indices, order, ptr)):
         if ptr[number + 1] > ptr[number] + 1:
             joined[count] = number
@@ -174,6 +177,15 @@ def _solve_alone(
         k = indptr[i]
         if blocks[k, 0, 0] > IMMOVABLE * (blocks[k, 0, 0] + blocks[k, 1, 1] + blocks[k, 2, 2]):
             forces[i, 0], forces[i, 1], forces[i, 2] = solve_local(blocks, k, q[i, 0], q[i, 1], q[i, 2], friction[i])
+            for c in range(3):
+                diagonal[0, c] = blocks[k, c, c]
+            fill_scales(diagonal, rho)
+            own = friction[i : i + 1]
+            found = residual(blocks[k], q[i], forces[i], nothing[:1], nothing, own, rho, u, VELOCITY_FACTOR)[0]
+            if not found <= tolerance:
+                forces[i, :] = 0.0
+                joined[count] = number
+                count += 1
     return count
 
 

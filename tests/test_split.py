@@ -51,6 +51,22 @@ def test_groups_of_contacts_are_solved_as_the_whole_is() -> None:
     assert solution.converged and v == pytest.approx(solution.v, abs=1e-8) and (forces[:, 0] > 0).sum() > 3
 
 
+@pytest.mark.parametrize("ways", [1, 2])
+def test_a_contact_of_links_that_can_go_few_ways_holds_its_law(ways: int) -> None:
+    """Contacts alone on bodies with one or two ways to go, whose blocks are singular: u = R (v + R^T lam) under the law."""
+    rng, nc = np.random.default_rng(ways), 200
+    R, v = rng.normal(size=(nc, 3, ways)), rng.normal(size=(nc, ways))
+    friction, forces = rng.uniform(0.1, 1.0, nc), np.zeros((nc, 3))
+    q = np.einsum("irc,ic->ir", R, v)
+    solve_split(block_rows(sl.block_diag(*(r @ r.T for r in R))), q, friction, forces, 1e-11)
+    u = q + np.einsum("irc,isc,is->ir", R, R, forces)
+    assert (forces[:, 0] > 0.0).sum() > 50 and (np.abs(u[forces[:, 0] > 0.0, 0]) < 1e-9).all() and u[:, 0].min() > -1e-9
+    tangential, slip = np.linalg.norm(forces[:, 1:], axis=1), np.linalg.norm(u[:, 1:], axis=1)
+    assert (tangential <= friction * forces[:, 0] * (1.0 + 1e-9) + 1e-12).all()
+    along = (forces[:, 1:] * u[:, 1:]).sum(axis=1)  # friction that slides is as large as it may be, against the slip
+    assert np.abs(along + friction * forces[:, 0] * slip).max() < 1e-7
+
+
 def test_small_groups_have_the_bits_of_a_solver_for_each(monkeypatch: pytest.MonkeyPatch) -> None:
     """Groups of 2 to 60 contacts, near their answers and far, some immovable: few of them need a solver of their own."""
     rng, made = np.random.default_rng(7), []
