@@ -26,6 +26,11 @@ MUTANTS = (
         "test_contact_by_faces.py::test_what_is_beside_a_rigid_box_is_not_deep_inside",
     ),
     Mutant(
+        "physics", "a singular block is solved as any other", "contact/split.py",
+        "if not found <= tolerance:\n                forces[i, :] = 0.0", "if False:\n                forces[i, :] = 0.0",
+        "test_split.py::test_a_contact_of_links_that_can_go_few_ways_holds_its_law",
+    ),
+    Mutant(
         "physics", "an upper limit pushes as a lower one", "contact/reduction.py",
         "np.where(above & ~below, -1.0, 1.0)", "np.where(above & ~below, 1.0, 1.0)",
         "test_rows.py::test_a_motor_turns_at_its_speed_and_a_limit_pushes_only_one_way",
@@ -211,6 +216,21 @@ MUTANTS = (
         "if rows[i, 0] < least:",
         "if rows[i, 0] > least:",
         "test_local_solvers.py::test_sweeps_at_once_are_those_one_by_one",
+    ),
+    Mutant(
+        "judges", "rounding of a robot is that of each joint alone", "contact/metrics.py",
+        'if group.kind == "generalized":', 'if group.kind == "none":',
+        "test_metrics.py::test_rounding_is_that_of_a_whole_robot_but_not_of_other_bodies",
+    ),
+    Mutant(
+        "judges", "rounding hides forces", "contact/jacobian_kernels.py",
+        "if fast <= part * reach and strong <= part * reach * rho[m]:", "if fast <= part * reach:",
+        "test_metrics.py::test_what_rounding_makes_of_two_bodies_that_fly_side_by_side_is_no_contact",
+    ),
+    Mutant(
+        "judges", "a joint at rest in a robot that falls counts as it moves", "contact/metrics_kernels.py",
+        "most += abs(data[k]) * max(abs(v[indices[k]]), unsure[indices[k]])", "most += abs(data[k]) * abs(v[indices[k]])",
+        "test_robot_friction.py::test_a_joint_at_rest_in_a_robot_that_falls_is_solved_though_only_rounding_moves_it",
     ),
     Mutant(
         "judges", "rounding counts squares of terms", "contact/metrics.py",
