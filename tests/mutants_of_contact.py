@@ -207,8 +207,7 @@ MUTANTS = (
     ),
     Mutant(
         "judges", "small groups count as solved after three sweeps", "contact/split.py",
-        "if not found <= tolerance:",
-        "if False:",
+        "if not found <= tolerance:\n            left += 1", "if False:\n            left += 1",
         "test_split.py::test_small_groups_have_the_bits_of_a_solver_for_each",
     ),
     Mutant(

@@ -227,7 +227,7 @@ MUTANTS = (
     ),
     Mutant(
         "physics", "contacts of a thread that are not kept again count as lost", STEP + "point_contacts.py",
-        "self._find(points, placed, rows.found.margin, whole=True", "self._find(points, placed, rows.found.margin, whole=False",
+        "among=rows.found.contacts.point if middle", "among=rows.found.contacts.point[:20] if middle",
         "test_middle.py",
     ),
     Mutant(
