@@ -25,7 +25,7 @@ from contact.detect_kernels import (
     capsule_distance,
 )
 from contact.distance_kernels import closest_on_lines
-from contact.placed_kernels import Output, Place, Shapes, move_up, moved, own, place_of, put, world
+from contact.placed_kernels import Output, Place, Shapes, axis_of, move_up, moved, own, place_of, put, world
 from contact.rim_kernels import OVERLAP
 from contact.sdf_kernels import signed_distance
 from contact.segment_kernels import segment_contacts
@@ -62,8 +62,9 @@ class Creases(NamedTuple):
         Of triangles and their features, see :func:`contact.sdf_grid.triangle_table`.
     order : ndarray, (t,)
         0 to t - 1.
-    near : ndarray, (2, most)
-        Room to work in.
+    near, turned : ndarray, (2, most) and (2, 8, most)
+        Room to work in: some segments of two shapes; in the world their middles, from the origin of the shape (m), their
+        directions, half their lengths (m), and a number.
     """
 
     start: IntArray
@@ -80,6 +81,7 @@ class Creases(NamedTuple):
     normals: FloatArray
     order: IntArray
     near: IntArray
+    turned: FloatArray
 
 
 @njit(cache=True)
@@ -103,14 +105,19 @@ def crossing_creases(
                 if creases.first[a] < 0 or not may_contact[shapes.body[a], shapes.body[b]]:
                     continue
             reach = creases.reach[a]
-            if not close(a, b, reach, shapes):
+            if not close(a, b, reach, shapes) or apart(a, b, reach, shapes):
                 continue
-            n_near_a = gather(a, b, reach, creases, shapes, creases.near[0])
-            n_near_b = gather(b, a, reach, creases, shapes, creases.near[1]) if n_near_a > 0 else 0
+            fewer_a = creases.start[a + 1] - creases.start[a] <= creases.start[b + 1] - creases.start[b]
+            n_near_a = gather(a, b, 0, reach, creases, shapes) if fewer_a else 1
+            n_near_b = gather(b, a, 1, reach, creases, shapes) if n_near_a > 0 else 0
+            if n_near_b > 0 and not fewer_a:
+                n_near_a = gather(a, b, 0, reach, creases, shapes)
             before = count
             for k in range(n_near_a):
+                meeting(a, b, k, n_near_b, creases, shapes)
                 for m in range(n_near_b):
-                    count = crossing(count, a, b, creases.near[0, k], creases.near[1, m], creases, shapes, out)
+                    if creases.turned[1, 7, m] <= 0.0:
+                        count = crossing(count, a, b, creases.near[0, k], creases.near[1, m], creases, shapes, out)
             flat = shapes.kind[a] != CAPSULE and shapes.kind[b] != CAPSULE
             if flat and count <= out.point.shape[0]:
                 count = without_needless(before, count, a, b, point_body, shapes, out)
@@ -154,13 +161,33 @@ def close(a: int, b: int, reach: float, shapes: Shapes) -> bool:
 
 
 @njit(cache=True, inner=True)
-def gather(a: int, b: int, reach: float, creases: Creases, shapes: Shapes, near: IntArray) -> int:
-    """Fill ``near`` with those segments of a whose bounding box comes within reach of that of b, in the frame of b."""
-    count = 0
+def apart(a: int, b: int, reach: float, shapes: Shapes) -> bool:
+    """Whether the bounding boxes of two shapes are farther apart than reach along an axis of one of them."""
+    between = minus(place_of(shapes.translation, a), place_of(shapes.translation, b))
+    between = plus(between, world(shapes.rotation, a, row(shapes.box_centre, a)))
+    between = minus(between, world(shapes.rotation, b, row(shapes.box_centre, b)))
+    for k in range(6):
+        axis = axis_of(shapes.rotation, a if k < 3 else b, k % 3)
+        extent = reach
+        for j in range(3):
+            extent += shapes.box_half[a, j] * abs(dot(axis, axis_of(shapes.rotation, a, j)))
+            extent += shapes.box_half[b, j] * abs(dot(axis, axis_of(shapes.rotation, b, j)))
+        if abs(dot(axis, between)) > extent * (1.0 + 1e-8):
+            return True
+    return False
+
+
+@njit(cache=True, inner=True)
+def gather(a: int, b: int, side: int, reach: float, creases: Creases, shapes: Shapes) -> int:
+    """Fill ``near`` and ``turned`` of a side with those segments of a whose bounding box, in the frame of b, comes within reach.
+
+    Returned is how many they are.
+    """
+    count, near, turned = 0, creases.near[side], creases.turned[side]
     between = minus(place_of(shapes.translation, a), place_of(shapes.translation, b))
     for k in range(creases.start[a], creases.start[a + 1]):
-        place = own(shapes.rotation, b, plus(between, world(shapes.rotation, a, row(creases.middle, k))))
-        along = own(shapes.rotation, b, world(shapes.rotation, a, row(creases.along, k)))
+        middle, direction = world(shapes.rotation, a, row(creases.middle, k)), world(shapes.rotation, a, row(creases.along, k))
+        place, along = own(shapes.rotation, b, plus(between, middle)), own(shapes.rotation, b, direction)
         beyond = reach + creases.thickness[k]
         inside = True
         for i in range(3):
@@ -168,18 +195,51 @@ def gather(a: int, b: int, reach: float, creases: Creases, shapes: Shapes, near:
             inside &= abs(place[i] - shapes.box_centre[b, i]) <= extent * (1.0 + 1e-9)
         if inside:
             near[count] = k
+            for i in range(3):
+                turned[i, count], turned[3 + i, count] = middle[i], direction[i]
+            turned[6, count] = creases.half[k]
             count += 1
     return count
 
 
 @njit(cache=True, inner=True)
-def depth_in(s: int, place: Place, creases: Creases, shapes: Shapes) -> float:
-    """Exact signed distance of shape s, a box, capsule or mesh, at a place in its frame, m."""
+def meeting(a: int, b: int, k: int, n: int, creases: Creases, shapes: Shapes) -> None:
+    """Say where the line of gathered segment k of a and those of the first n of b are closest inside both: not above 0.
+
+    It is what :func:`crossing` asks, up to a hair and without its divisions, for many at once: it leaves out nearly all pairs.
+    The last row of ``turned`` of b takes the answers, by how much the farther of the two places is beyond an end.
+    """
+    mine, others = creases.turned[0], creases.turned[1]
+    between = minus(place_of(shapes.translation, a), place_of(shapes.translation, b))
+    sx, sy, sz = between[0] + mine[0, k], between[1] + mine[1, k], between[2] + mine[2, k]
+    ax, ay, az, half = mine[3, k], mine[4, k], mine[5, k], mine[6, k]
+    x, y, z, dx, dy, dz, length, beyond = (
+        others[0, :n], others[1, :n], others[2, :n], others[3, :n], others[4, :n], others[5, :n], others[6, :n], others[7, :n]
+    )  # fmt: skip
+    for m in range(n):
+        ox, oy, oz = dx[m], dy[m], dz[m]
+        nx, ny, nz = ay * oz - az * oy, az * ox - ax * oz, ax * oy - ay * ox
+        square = (nx * nx + ny * ny + nz * nz) * (1.0 + 1e-9)
+        wx, wy, wz = sx - x[m], sy - y[m], sz - z[m]
+        cosine = ax * ox + ay * oy + az * oz
+        on_along, on_other = ax * wx + ay * wy + az * wz, ox * wx + oy * wy + oz * wz
+        on_a, on_b = abs(cosine * on_other - on_along) - square * half, abs(on_other - cosine * on_along) - square * length[m]
+        beyond[m] = on_a if on_a > on_b else on_b
+
+
+@njit(cache=True, inner=True)
+def depth_in(s: int, place: Place, beside: float, creases: Creases, shapes: Shapes) -> float:
+    """Exact signed distance of shape s, a box, capsule or mesh, at a place in its frame, m; above ``beside`` a lower bound."""
     x, y, z = place
     if shapes.kind[s] == BOX:
         return box_distance(x, y, z, shapes.size[s, 0], shapes.size[s, 1], shapes.size[s, 2])[0]
     if shapes.kind[s] == CAPSULE:
         return capsule_distance(x, y, z, shapes.size[s, 0], shapes.size[s, 1])[0]
+    away = 0.0
+    for i in range(3):
+        away = max(away, abs(place[i] - shapes.box_centre[s, i]) - shapes.box_half[s, i] * (1.0 + 1e-9))
+    if away > beside:
+        return away
     first, last = creases.triangle_start[s], creases.triangle_start[s + 1]
     return signed_distance(place, creases.corners, creases.normals, creases.order[first:last], last - first)
 
@@ -250,10 +310,10 @@ def crossing(count: int, a: int, b: int, i: int, j: int, creases: Creases, shape
         if DEEPER * min(aside, back) < -offset:
             return count
         beside = hair - LEAN * offset
-        if depth_in(b, own(turn, b, at_a), creases, shapes) > beside:
+        if depth_in(b, own(turn, b, at_a), beside, creases, shapes) > beside:
             return count
         from_own = minus(at_b, minus(place_of(shapes.translation, a), origin))
-        if depth_in(a, own(turn, a, from_own), creases, shapes) > beside:
+        if depth_in(a, own(turn, a, from_own), beside, creases, shapes) > beside:
             return count
     feature = 1 + (i - creases.start[a]) * (creases.start[b + 1] - creases.start[b]) + j - creases.start[b]
     at_contact = plus(origin, moved(at_a, -creases.thickness[i] - 0.5 * gap, normal))

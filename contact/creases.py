@@ -241,7 +241,7 @@ class CreaseTable:
             np.concatenate([[0], np.cumsum(counts)]).astype(np.int64), 0.5 * (start + end), (end - start) / length[:, None],
             0.5 * length, one, two, np.concatenate(thickness), first, np.zeros(len(shapes)),
             np.concatenate([[0], np.cumsum(triangle_counts)]).astype(np.int64), np.concatenate(corners), np.concatenate(normals),
-            np.arange(sum(triangle_counts)), np.zeros((2, most), dtype=np.int64),
+            np.arange(sum(triangle_counts)), np.zeros((2, most), dtype=np.int64), np.zeros((2, 8, most)),
         )  # fmt: skip
         self.corners = make_corners(shapes, first, margin, self.creases.along, one, two)
         self.features = max(1 + most * most, ON_CYLINDER + 5 * most)
