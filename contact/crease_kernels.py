@@ -86,12 +86,20 @@ class Creases(NamedTuple):
 
 @njit(cache=True)
 def crossing_creases(
-    count: int, creases: Creases, shapes: Shapes, point_body: IntArray, may_contact: BoolArray, out: Output
+    count: int,
+    creases: Creases,
+    shapes: Shapes,
+    point_body: IntArray,
+    may_contact: BoolArray,
+    within: BoolArray,
+    closer: float,
+    out: Output,
 ) -> int:
     """Update ``out`` from ``count`` on with the contacts of crossing segments of all pairs of shapes but two boxes.
 
-    Returned is how many contacts there are. A contact is that of the first point of one shape, with the other as its shape. The
-    number may exceed the room; contacts beyond it are counted, not written.
+    Returned is how many contacts there are. A contact is that of the first point of one shape, with the other as its shape. Of
+    bodies ``within`` the reach is less by ``closer`` (m). The number may exceed the room; contacts beyond it are counted, not
+    written.
     """
     n_shapes = shapes.kind.shape[0]
     for i in range(n_shapes):
@@ -104,7 +112,7 @@ def crossing_creases(
                 a, b = j, i
                 if creases.first[a] < 0 or not may_contact[shapes.body[a], shapes.body[b]]:
                     continue
-            reach = creases.reach[a]
+            reach = creases.reach[a] - (closer if closer > 0.0 and within[shapes.body[a], shapes.body[b]] else 0.0)
             if not close(a, b, reach, shapes) or apart(a, b, reach, shapes):
                 continue
             fewer_a = creases.start[a + 1] - creases.start[a] <= creases.start[b + 1] - creases.start[b]
@@ -117,7 +125,7 @@ def crossing_creases(
                 meeting(a, b, k, n_near_b, creases, shapes)
                 for m in range(n_near_b):
                     if creases.turned[1, 7, m] <= 0.0:
-                        count = crossing(count, a, b, creases.near[0, k], creases.near[1, m], creases, shapes, out)
+                        count = crossing(count, a, b, creases.near[0, k], creases.near[1, m], reach, creases, shapes, out)
             flat = shapes.kind[a] != CAPSULE and shapes.kind[b] != CAPSULE
             if flat and count <= out.point.shape[0]:
                 count = without_needless(before, count, a, b, point_body, shapes, out)
@@ -137,12 +145,14 @@ def creases_on_cylinders(count: int, creases: Creases, shapes: Shapes, may_conta
         for b in range(n_shapes):
             if shapes.kind[b] != MESH or not may_contact[shapes.body[a], shapes.body[b]]:
                 continue
-            if not close(a, b, shapes.reach[a], shapes):
+            if not close(a, b, shapes.reach[a], shapes) or apart(a, b, shapes.reach[a], shapes):
                 continue
             origin = place_of(shapes.translation, b)
             for k in range(creases.start[b], creases.start[b + 1]):
                 middle = plus(origin, world(shapes.rotation, b, row(creases.middle, k)))
                 along = world(shapes.rotation, b, row(creases.along, k))
+                if beside(a, middle, along, creases.half[k], shapes):
+                    continue
                 one = times(-1.0, world(shapes.rotation, b, row(creases.one, k)))
                 two = times(-1.0, world(shapes.rotation, b, row(creases.two, k)))
                 number = ON_CYLINDER + 5 * (k - creases.start[b])
@@ -173,6 +183,21 @@ def apart(a: int, b: int, reach: float, shapes: Shapes) -> bool:
             extent += shapes.box_half[a, j] * abs(dot(axis, axis_of(shapes.rotation, a, j)))
             extent += shapes.box_half[b, j] * abs(dot(axis, axis_of(shapes.rotation, b, j)))
         if abs(dot(axis, between)) > extent * (1.0 + 1e-8):
+            return True
+    return False
+
+
+@njit(cache=True, inner=True)
+def beside(a: int, middle: Place, along: Place, half: float, shapes: Shapes) -> bool:
+    """Whether a segment in the world, by its middle, direction and half its length (m), is beyond the reach of cylinder a.
+
+    Asked is along its axes, where :func:`contact.segment_kernels.segment_contacts` looks for the nearest point.
+    """
+    place = own(shapes.rotation, a, minus(middle, place_of(shapes.translation, a)))
+    direction = own(shapes.rotation, a, along)
+    for i in range(3):
+        extent = half * abs(direction[i]) + shapes.box_half[a, i] + shapes.reach[a]
+        if abs(place[i] - shapes.box_centre[a, i]) > extent * (1.0 + 1e-9):
             return True
     return False
 
@@ -264,7 +289,7 @@ def way_out(place: Place, first: Place, last: Place, one: Place, two: Place) -> 
 
 
 @njit(cache=True, inner=True)
-def crossing(count: int, a: int, b: int, i: int, j: int, creases: Creases, shapes: Shapes, out: Output) -> int:
+def crossing(count: int, a: int, b: int, i: int, j: int, reach: float, creases: Creases, shapes: Shapes, out: Output) -> int:
     """Contact of segment i of a and segment j of b where they cross.
 
     Their closest points count where both lie inside (not at an end, see HAIR) and the common perpendicular leads out of b and
@@ -291,7 +316,7 @@ def crossing(count: int, a: int, b: int, i: int, j: int, creases: Creases, shape
     normal = times((1.0 if leads >= 0.0 else -1.0) / sine, normal)
     offset = dot(normal, between)
     gap = offset - creases.thickness[i] - creases.thickness[j]
-    if gap >= creases.reach[a]:
+    if gap >= reach:
         return count
     if max(dot(normal, one_b), dot(normal, two_b)) > LEAN or min(dot(normal, one_a), dot(normal, two_a)) < -LEAN:
         return count

@@ -114,7 +114,7 @@ class PointContacts:
 class Detector:
     """Finds the contacts of a fixed set of points with a fixed set of shapes, step after step.
 
-    Of its 13 parameters six come from :func:`contact.shape_points.first_points` together; each can be left out.
+    Of its 14 parameters six come from :func:`contact.shape_points.first_points` together; each can be left out.
 
     Parameters
     ----------
@@ -157,6 +157,8 @@ class Detector:
     most_per_pair : int
         Where one of two bodies has a Revolved or Thread, this many of their contacts are kept, see
         :func:`contact.thinning_kernels.thinned`.
+    within : array_like of bool, (nb, nb), optional
+        Pairs of bodies with a smaller margin in :meth:`detect_placed`: links of one robot, which moves as a whole.
 
     Attributes
     ----------
@@ -193,10 +195,17 @@ class Detector:
         shape_centre: npt.ArrayLike | None = None,
         shape_thread: npt.ArrayLike | None = None,
         most_per_pair: int = MOST_PER_PAIR,
+        within: npt.ArrayLike | None = None,
     ) -> None:
         self.shapes = tuple(shapes)
         self._may_contact = matrix = bodies_in_contact(may_contact)
         self._mutual, self._n_bodies = bool((matrix == matrix.T).all()), len(matrix)
+        self._within = np.zeros((0, 0), dtype=np.bool_) if within is None else np.array(within, order="C")
+        if within is not None and (self._within.shape != matrix.shape or self._within.dtype != np.bool_):
+            raise ContactError(
+                f"Detector: within has shape {self._within.shape} and type {self._within.dtype}; give bool of the shape of "
+                f"may_contact, {matrix.shape}."
+            )
         self._take_bodies(point_body, point_radius, point_surface)
         given = ShapePoints(self.point_body, self.point_radius, self.shapes, self.shape_body)
         self._shape_corner = given.firsts("shape_corner", shape_corner)
@@ -258,6 +267,7 @@ class Detector:
         self._local_rotation = np.array([s.rotation for s in self.shapes]).reshape(n_shapes, 3, 3)
         self._local_translation = np.array([s.translation for s in self.shapes]).reshape(n_shapes, 3)
         self._rotation, self._translation = np.zeros((n_shapes, 3, 3)), np.zeros((n_shapes, 3))
+        self._closer = 0.0
         self._none_placed, self._n_pairs, self._edge = np.zeros(0, dtype=np.int64), 0, np.zeros((3, 3))
 
     def _prepare_edges(self, edge: IntArray) -> None:
@@ -450,14 +460,20 @@ class Detector:
         *,
         whole: bool = False,
         among: IntArray | None = None,
+        closer: float = 0.0,
     ) -> PointContacts:
         """Find the same, of float64 in C-order of the shapes that :meth:`detect_on` asks for: nothing is checked.
 
-        With ``among`` (k,) contacts of other points than these may be missing, and nothing else changes.
+        With ``among`` (k,) contacts of other points than these may be missing, and nothing else changes. Of the pairs ``within``
+        such as have a gap above the margin less ``closer`` (m) may be missing.
         """
-        return self._found(
-            points, self.shape_body, body_rotation, body_translation, self._rotation, self._translation, margin, whole, among
-        )
+        self._closer = closer if len(self._within) else 0.0
+        try:
+            return self._found(
+                points, self.shape_body, body_rotation, body_translation, self._rotation, self._translation, margin, whole, among
+            )
+        finally:
+            self._closer = 0.0
 
     def _found(
         self,
@@ -479,7 +495,7 @@ class Detector:
         if len(self.shapes):
             bad, self._n_pairs, n = self._search(
                 where, placed, body_rotation, body_translation, rotation, translation,
-                *(self._arguments or self._gathered())[among is not None],
+                *(self._arguments or self._gathered())[among is not None], self._closer,
             )  # fmt: skip
             if bad >= 0:
                 raise ContactError(
@@ -521,7 +537,7 @@ class Detector:
         after = (
             broad.run_start, broad.pairs, table.kind, table.size, table.box_centre, table.box_half,
             table.grid_values if len(table.grid_values) else None, table.grid_index, table.grid_place, self._point_corner,
-            self._shape_corner, self._edge, *self._output,
+            self._shape_corner, self._edge, self._within, *self._output,
         )  # fmt: skip
         self._arguments = (*before, self._margin, *after), (*before, self._margin_among, *after)
         return self._arguments
@@ -563,7 +579,9 @@ class Detector:
             n = self._rolling_contacts(n, self._placed(rotation, translation), self._may_contact, self._output)
         if self._creases is not None and self._near(self._cross, self._crossed, n_pairs):
             placed = self._placed(rotation, translation)
-            n = self._crossing_creases(n, self._creases.creases, placed, self.point_body, self._may_contact, self._output)
+            n = self._crossing_creases(
+                n, self._creases.creases, placed, self.point_body, self._may_contact, self._within, self._closer, self._output
+            )
         if self._creases is not None and self._near(self._on_rims, self._rims_crossed, n_pairs):
             n = self._creases_on_cylinders(
                 n, self._creases.creases, self._placed(rotation, translation), self._may_contact, self._output

@@ -1,7 +1,7 @@
 """Compiled kernels of detection: signed distances, broad phase, contact points with frames.
 
 Every function works on scalars or fills the arrays it is given. Distances are negative inside a shape; normals are unit vectors
-that point out of the shape. Arrays are handed over one by one, up to 33 of them, because these kernels run in every step of every
+that point out of the shape. Arrays are handed over one by one, up to 35 of them, because these kernels run in every step of every
 scene: numba takes 12 arrays in 2 us, but a named tuple of 12 in 5 to 7 us.
 """
 
@@ -376,8 +376,13 @@ def candidate_pairs(
     rotation: FloatArray,
     translation: FloatArray,
     pairs: IntArray,
+    within: BoolArray,
+    closer: float,
 ) -> int:
-    """Update pairs (shape, run), sorted, given the bounds of runs and shapes; return how many there are."""
+    """Update pairs (shape, run), sorted, given the bounds of runs and shapes; return how many there are.
+
+    Of bodies ``within`` (nb, nb) the bounds of runs are ``closer`` (m) than they are: their margin is less by this.
+    """
     count = 0
     lower, upper = np.empty(3), np.empty(3)
     for s in range(kind.shape[0]):
@@ -390,7 +395,7 @@ def candidate_pairs(
                 half += 1e-12 * (abs(centre) + half)
                 lower[k], upper[k] = centre - half, centre + half
         for g in range(run_body.shape[0]):
-            near = True
+            near, less = True, closer if closer > 0.0 and within[run_body[g], shape_body[s]] else 0.0
             if kind[s] == PLANE:  # the corner of the box that lies deepest along the plane's normal
                 height = 0.0
                 for k in range(3):
@@ -399,7 +404,7 @@ def candidate_pairs(
                 near = not height > 0.0
             else:
                 for k in range(3):
-                    if box[g, 0, k] > upper[k] or box[g, 1, k] < lower[k]:
+                    if box[g, 0, k] + less > upper[k] or box[g, 1, k] - less < lower[k]:
                         near = False
                         break
             if near and may_contact[run_body[g], shape_body[s]]:  # asked last: it is far away in memory
@@ -484,6 +489,10 @@ def detect_points(
     point_corner: IntArray,
     shape_corner: IntArray,
     edge: FloatArray,
+    run_body: IntArray,
+    shape_body: IntArray,
+    within: BoolArray,
+    closer: float,
     out_point: IntArray,
     out_shape: IntArray,
     out_gap: FloatArray,
@@ -497,13 +506,14 @@ def detect_points(
     for none. Corners at meshes, and vertices of meshes at meshes and boxes, are written from farther away than the margin, for
     :mod:`contact.facing_kernels` to say which of them are contacts. A point has a contact with each wall of a Revolved, whose
     number is the feature; a point of a Revolved, TURNED, has one with the nearest wall alone, since its triangles have the
-    others; of two threads see :func:`contact.turned_kernels.screwed_distance`. ``edge`` (3, 3) is room to work in. The number may
-    exceed the room in the arrays; contacts beyond it are counted, not written. For the 24 parameters see the module; they make
-    more than 80 lines of one loop over points.
+    others; of two threads see :func:`contact.turned_kernels.screwed_distance`. ``edge`` (3, 3) is room to work in. Of
+    bodies ``within`` (nb, nb) the margin is less by ``closer`` (m). The number may exceed the room in the arrays; contacts beyond
+    it are counted, not written. For the 28 parameters see the module; they make more than 80 lines of one loop over points.
     """
     count, room = 0, out_point.shape[0]
     for c in range(n_pairs):
         s, g = pairs[c, 0], pairs[c, 1]
+        less = closer if closer > 0.0 and within[run_body[g], shape_body[s]] else 0.0
         flat = kind[s] == PLANE
         tx, ty, tz = translation[s, 0], translation[s, 1], translation[s, 2]
         r00, r01, r02 = rotation[s, 0, 0], rotation[s, 0, 1], rotation[s, 0, 2]
@@ -514,7 +524,8 @@ def detect_points(
         for i in range(run_start[g], run_start[g + 1]):
             dx, dy, dz = points[i, 0] - tx, points[i, 1] - ty, points[i, 2] - tz
             # the bounding box in the shape's frame, axis by axis, with a hair for rounding
-            reach = radius[i] + margin[i] + 1e-12 * (abs(dx) + abs(dy) + abs(dz))
+            most = margin[i] - less
+            reach = radius[i] + most + 1e-12 * (abs(dx) + abs(dy) + abs(dz))
             x = r00 * dx + r10 * dy + r20 * dz
             if not flat and abs(x - cx) - hx > reach:
                 continue
@@ -536,14 +547,14 @@ def detect_points(
                 else:
                     d, nx, ny, nz = shape_distance(s, x, y, z, kind, size, grid_values, grid_index, grid_place)
                 gap = d - radius[i]
-                if not gap < farthest(own, kind[s], margin[i], max(hx, hy, hz), grid_place[s, 3]):
+                if not gap < farthest(own, kind[s], most, max(hx, hy, hz), grid_place[s, 3]):
                     continue
                 if own >= 0 and kind[s] == BOX:
                     edges_of_corner(own, i - shape_corner[own], s, rotation, edge)
                     if not (max(abs(nx), abs(ny), abs(nz)) == 1.0 and corner_faces(nx, ny, nz, edge)):
                         deepest = box_separation(own, s, size, rotation, translation)
                         gap, nx, ny, nz = corner_distance(x, y, z, hx, hy, hz, edge, deepest)
-                    if not gap < margin[i]:
+                    if not gap < most:
                         continue
                 if count < room:
                     wx, wy, wz = world_normal(nx, ny, nz, s, rotation)
@@ -588,29 +599,31 @@ def search(
     point_corner: IntArray,
     shape_corner: IntArray,
     edge: FloatArray,
+    within: BoolArray,
     out_point: IntArray,
     out_shape: IntArray,
     out_gap: FloatArray,
     out_frame: FloatArray,
     out_position: FloatArray,
     out_feature: IntArray,
+    closer: float,
 ) -> tuple[int, int, int]:
     """Find the contacts of points: boxes around runs of them, candidate pairs, and :func:`detect_points` on those.
 
     Before that :func:`place_shapes` places the shapes by the poses of their bodies ``placed`` (s,); with none of these (0,) they
-    are where ``rotation`` and ``translation`` say. Returns the first point that is not finite, else -1, and how many pairs and
-    contacts there are.
+    are where ``rotation`` and ``translation`` say. Of bodies ``within`` (nb, nb) margins are less by ``closer`` (m). Returns the
+    first point that is not finite, else -1, and how many pairs and contacts there are.
     """
     place_shapes(placed, local_rotation, local_translation, body_rotation, body_translation, rotation, translation)
     bad = group_boxes(points, reach, run_start, box)
     if bad >= 0:
         return bad, 0, 0
     n_pairs = candidate_pairs(
-        box, run_body, shape_body, may_contact, kind, box_centre, box_half, rotation, translation, pairs
+        box, run_body, shape_body, may_contact, kind, box_centre, box_half, rotation, translation, pairs, within, closer,
     )  # fmt: skip
     found = detect_points(
         points, radius, margin, run_start, pairs, n_pairs, kind, size, box_centre, box_half, grid_values, grid_index, grid_place,
-        rotation, translation, point_corner, shape_corner, edge, out_point, out_shape, out_gap, out_frame, out_position,
-        out_feature,
+        rotation, translation, point_corner, shape_corner, edge, run_body, shape_body, within, closer, out_point, out_shape,
+        out_gap, out_frame, out_position, out_feature,
     )  # fmt: skip
     return -1, n_pairs, found

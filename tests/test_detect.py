@@ -358,6 +358,27 @@ def test_contacts_of_some_points_are_those_that_a_search_of_all_finds():
             assert getattr(found, name).tobytes() == getattr(expected, name).tobytes()
 
 
+def test_bodies_of_one_robot_have_a_smaller_margin():
+    """Two pairs of bars cross edge over edge, 5 mm apart; of one pair, whose bodies move together, less than that is asked for."""
+    bar = Mesh((CUBE - CUBE.mean(axis=0)) / np.ptp(CUBE, axis=0) * [0.4, 0.04, 0.04], CUBE_TRIANGLES, 15, name="bar")
+    corners, _ = bar.features()
+    along_x = Rotation.from_euler("x", 0.25 * np.pi).as_matrix()
+    across = Rotation.from_euler("z", 0.5 * np.pi).as_matrix() @ along_x
+    rotation, height = np.stack([along_x, across] * 2), 0.04 * np.sqrt(2.0) + 0.005
+    translation = np.array([[0.0, 0.0, 0.0], [0.0, 0.0, height], [3.0, 0.0, 0.0], [3.0, 0.0, height]])
+    within = np.zeros((4, 4), dtype=bool)
+    within[:2, :2] = True
+    detector = Detector(
+        [PlacedShape(bar, body) for body in range(4)], np.repeat(range(4), 8), np.zeros(32), [0] * 32,
+        np.ones((4, 4), dtype=bool), shape_edge=[0, 8, 16, 24], within=within,
+    )  # fmt: skip
+    points = np.concatenate([corners @ r.T + t for r, t in zip(rotation, translation, strict=True)])
+    for closer, n, pairs in ((0.0, 2, 4), (0.004, 2, 4), (0.006, 1, 2)):
+        found = detector.detect_placed(points, rotation, translation, 0.01, closer=closer)
+        assert (found.n, len(detector.candidates)) == (n, pairs)
+        np.testing.assert_allclose(found.gap, 0.005, atol=1e-15)
+
+
 @pytest.fixture
 def made(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Names of the meshes whose grids are made, in order."""
@@ -486,6 +507,7 @@ BAD_DETECTORS = {
     "radius length": ({"point_radius": [0.0]}, ["point_radius", "(1,)", "2 points"]),
     "surface": ({"point_surface": [0, -1]}, ["point_surface[1]", "-1"]),
     "shape body": ({"shapes": [PlacedShape(Plane(), 5)]}, ["body of shapes[0]", "5", "0 to 1"]),
+    "within": ({"within": np.ones((3, 3), dtype=bool)}, ["within", "(3, 3)", "(2, 2)"]),
     "room": ({"max_contacts": -1}, ["max_contacts", "-1"]),
 }
 

@@ -140,7 +140,8 @@ class PointFamily:
         self._most_entries = 3 * int(of_points.max(initial=0) + moved[self.shape_part].max(initial=0))
         self._detector = Detector(
             shapes, points.part, points.radius, self._point_skin, rules.pairs,
-            most_per_pair=rules.most_per_pair, **first_points([placed.shape for placed in shapes], points.first),
+            most_per_pair=rules.most_per_pair, within=self._find_links(),
+            **first_points([placed.shape for placed in shapes], points.first),
         )  # fmt: skip
         self._shapes, self._seams = shapes, Seams(parts, rules.pairs)
         self._boxes = np.array([isinstance(one.shape, Box) for one in shapes], dtype=np.bool_)
@@ -151,7 +152,6 @@ class PointFamily:
         self._given: tuple[Placed, np.ndarray, float | np.ndarray] = (places.still, np.zeros(0), 0.0)
         self._first = np.array([where.start for where, _ in self._own])
         self._leave_out(len(points.part))
-        self._find_links()
         #: rows of the points of parts that deform, and how far the shapes of rigid parts reach from their centres of mass (m)
         deforming = {part.body for part in parts if part.body >= 0 and not system.bodies[part.body].rigid}
         nodes = [(g.start, g.stop, g.stride) for g in (system.groups[body] for body in sorted(deforming))]
@@ -180,8 +180,8 @@ class PointFamily:
                 self._point_skin[where] = found
         self._restitution = self._rules.restitution[np.ix_(part, part)]
 
-    def _find_links(self) -> None:
-        """Note which parts are links of one robot that may have contact with each other, and which rows of v move them."""
+    def _find_links(self) -> np.ndarray | None:
+        """Note, and return, which parts are links of one robot that may have contact; note which rows of v move them."""
         row = self._places.row
         owner = np.array([part.body for part in self._parts])
         within = self._rules.pairs & (owner[:, None] == owner) & (owner >= 0)
@@ -191,6 +191,7 @@ class PointFamily:
         #: rows of v that move both of a pair alike, and the row that moves each such link
         self._carrying = (np.unique(row[links])[:, None] + np.arange(6)).ravel()
         self._carried = np.where(links, row, -1)
+        return self._within
 
     def _sort_points(self, count: int) -> None:
         """Note where all points are while nothing moves, the parts that deform and move theirs, and the points of rigid ones."""
@@ -234,7 +235,10 @@ class PointFamily:
         radius of the cable over that of the drum.
         """
         one = max(margin.tolist()) if isinstance(margin, np.ndarray) else float(margin)
-        found = self._detector.detect_placed(points, placed.rotation, placed.translation, one, whole=whole, among=among)
+        closer = one - float(margin[1]) if isinstance(margin, np.ndarray) else 0.0
+        found = self._detector.detect_placed(
+            points, placed.rotation, placed.translation, one, whole=whole, among=among, closer=closer
+        )
         if self._seams and len(found) and (covered := self._is_covered(found, placed)).any():
             found = found.select(~covered)
         self._axes.meet(found, self.point_part, placed)
