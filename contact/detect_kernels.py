@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from contact.compiled import njit
 from contact.frustum_kernels import cone_distance
+from contact.sdf_kernels import distance_beyond
 from contact.turned_kernels import revolved_distance, screwed_distance, thread_distance, wall_distance
 
 FloatArray = npt.NDArray[np.float64]
@@ -288,10 +289,14 @@ def shape_distance(
     if grid_index[s, 1] <= 0:
         grid_index[s, 1] = ASKED
         return inf, 0.0, 0.0, 0.0
-    return grid_distance(
-        x, y, z, grid_values, grid_index[s, 0], grid_index[s, 1], grid_index[s, 2], grid_index[s, 3],
+    nx, ny, nz = grid_index[s, 1], grid_index[s, 2], grid_index[s, 3]
+    found = grid_distance(
+        x, y, z, grid_values, grid_index[s, 0], nx, ny, nz,
         grid_place[s, 0], grid_place[s, 1], grid_place[s, 2], grid_place[s, 3],
     )  # fmt: skip
+    if found[0] == inf and grid_index[s, 4] > 0:
+        return distance_beyond(x, y, z, grid_values, grid_index[s, 0] + nx * ny * nz, grid_index[s, 4])
+    return found
 
 
 @njit(cache=True)

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from contact.errors import ContactError
-from contact.sdf_kernels import fill_grid
+from contact.sdf_kernels import TOGETHER, fill_grid
 from contact.tree_kernels import Tree
 from contact.trees import plant
 
@@ -25,6 +25,9 @@ IntArray = npt.NDArray[np.int64]
 
 #: A grid may have this many nodes (8 bytes each).
 MAX_NODES = 20_000_000
+
+#: A grid that would have more nodes to reach as far as large spheres ask does not: beyond it triangles are measured.
+MANY_NODES = 4_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,18 +71,22 @@ class Lattice:
 def lay_grid(points: FloatArray, *, resolution: int, padding: float, name: str = "") -> Lattice:
     """Place the nodes of the grid that :func:`make_grid` makes of the same; parameters and errors are those of it."""
     lower, upper = points.min(axis=0), points.max(axis=0)
-    spacing = float((upper - lower).max()) / resolution
-    border = border_cells(lower, upper, resolution, padding)
-    cells = np.ceil((upper - lower) / spacing - 1e-9) + 2.0 * border
-    if np.prod(cells + 1.0) > MAX_NODES:
+    nodes = nodes_along(lower, upper, resolution, padding)
+    if np.prod(nodes) > MAX_NODES:
         raise ContactError(
             f"Mesh {name}: a distance grid with resolution {resolution} and padding {padding:.6g} m would have "
-            f"{np.prod(cells + 1.0):.3g} nodes, at most {MAX_NODES} are allowed, since the grid reaches beyond the mesh by the "
-            "largest radius of a sphere, capsule or other point that may touch it; lower Mesh.resolution, take a box, a cylinder "
-            "or spheres for this small mesh, or leave out its contact with what is so large."
+            f"{np.prod(nodes):.3g} nodes, at most {MAX_NODES} are allowed; lower Mesh.resolution."
         )
-    nx, ny, nz = (int(count) + 1 for count in cells)
-    return Lattice((nx, ny, nz), lower - spacing * border, spacing)
+    nx, ny, nz = (int(count) for count in nodes)
+    spacing = float((upper - lower).max()) / resolution
+    return Lattice((nx, ny, nz), lower - spacing * border_cells(lower, upper, resolution, padding), spacing)
+
+
+def nodes_along(lower: FloatArray, upper: FloatArray, resolution: int, padding: float) -> FloatArray:
+    """Nodes along x, y, z, (3,), of a grid about a mesh from ``lower`` to ``upper``, (3,) m; see :func:`make_grid`."""
+    spacing = float((upper - lower).max()) / resolution
+    border = border_cells(lower, upper, resolution, padding)
+    return np.asarray(np.ceil((upper - lower) / spacing - 1e-9) + 2.0 * border + 1.0)
 
 
 def make_grid(points: FloatArray, triangles: IntArray, *, resolution: int, padding: float, name: str = "") -> SdfGrid:
@@ -122,6 +129,19 @@ def border_cells(lower: FloatArray, upper: FloatArray, resolution: int, padding:
     Being whole, they leave the nodes near the mesh where they are for every padding, and paddings of as many cells have one grid.
     """
     return float(np.ceil(padding / (float((upper - lower).max()) / resolution) - 1e-9))
+
+
+def triangle_blocks(points: FloatArray, triangles: IntArray) -> FloatArray:
+    """Triangles as :func:`contact.sdf_kernels.distance_beyond` reads them, (blocks, 6 + 9 TOGETHER), m.
+
+    Each block has its lower and upper corner and the corners of TOGETHER triangles, neighbours in space; the last may repeat one.
+    """
+    corners = points[triangles]
+    leaf = plant([corners.mean(axis=1)], 3).leaf
+    order = leaf[leaf >= 0]
+    order = np.concatenate([order, np.full(-len(order) % TOGETHER, order[-1])])
+    blocks = corners[order].reshape(-1, 3 * TOGETHER, 3)
+    return np.concatenate([blocks.min(axis=1), blocks.max(axis=1), blocks.reshape(len(blocks), -1)], axis=1)
 
 
 def triangle_table(points: FloatArray, triangles: IntArray) -> tuple[FloatArray, FloatArray]:

@@ -21,6 +21,9 @@ from contact.vector_kernels import Vector, dot, entry, minus, plus, row, times, 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
+#: Triangles of a block that :func:`distance_beyond` looks at together.
+TOGETHER = 16
+
 #: Nodes of a block along each side: with 2 or 4 a grid takes up to a quarter longer.
 BLOCK = 3
 
@@ -54,6 +57,36 @@ def offset_from_closest(p: Vector, corners: FloatArray, t: int) -> tuple[Vector,
     b, c, p = minus(entry(corners, t, 1), a), minus(entry(corners, t, 2), a), minus(p, a)
     _, weight_b, weight_c, feature = closest_on_triangle(p, (0.0, 0.0, 0.0), b, c)
     return minus(p, plus(times(weight_b, b), times(weight_c, c))), feature
+
+
+@njit(cache=True, inner=True)
+def distance_beyond(x: float, y: float, z: float, values: FloatArray, start: int, n: int) -> tuple[float, float, float, float]:
+    """Distance of a point outside a mesh (m) and the unit vector from its closest point.
+
+    ``values[start:]`` has the n blocks of :func:`contact.sdf_grid.triangle_blocks`. On the surface the vector is +z.
+    """
+    best2, p, way = inf, (x, y, z), (0.0, 0.0, 0.0)
+    for k in range(n):
+        at = start + k * (6 + 9 * TOGETHER)
+        far2 = 0.0
+        for i in range(3):
+            away = max(values[at + i] - p[i], p[i] - values[at + 3 + i], 0.0)
+            far2 += away * away
+        if far2 >= best2:
+            continue
+        for m in range(TOGETHER):
+            t = at + 6 + 9 * m
+            a = (values[t], values[t + 1], values[t + 2])
+            b = minus((values[t + 3], values[t + 4], values[t + 5]), a)
+            c, own = minus((values[t + 6], values[t + 7], values[t + 8]), a), minus(p, a)
+            _, weight_b, weight_c, _ = closest_on_triangle(own, (0.0, 0.0, 0.0), b, c)
+            offset = minus(own, plus(times(weight_b, b), times(weight_c, c)))
+            if dot(offset, offset) < best2:
+                best2, way = dot(offset, offset), offset
+    distance = sqrt(best2)
+    if distance == 0.0:
+        return 0.0, 0.0, 0.0, 1.0
+    return distance, way[0] / distance, way[1] / distance, way[2] / distance
 
 
 @njit(cache=True, inner=True)

@@ -285,7 +285,7 @@ class Mesh:
         largest_radius : float, m
             Largest radius of the points that will be tested. The grid reaches this plus GRID_PADDING of the
             longest side beyond the mesh; a point whose *centre* is farther away is never in contact, whatever
-            its margin.
+            its margin, unless :meth:`sampled_radius` is less than this.
 
         Raises
         ------
@@ -306,6 +306,16 @@ class Mesh:
         from contact.sdf_grid import lay_grid
 
         return lay_grid(self.points, resolution=self.resolution, padding=self._padding(largest_radius), name=self.name)
+
+    def sampled_radius(self, largest_radius: float) -> float:
+        """Largest radius of points that the grid reaches for, m: none where it would have far more nodes than without that.
+
+        Beyond the grid the distance is then that of the closest triangle.
+        """
+        from contact.sdf_grid import MANY_NODES, nodes_along
+
+        nodes = nodes_along(*self.aabb, self.resolution, self._padding(largest_radius))
+        return largest_radius if math.prod(nodes.tolist()) <= MANY_NODES else 0.0
 
     def _padding(self, largest_radius: float) -> float:
         """How far the grid reaches beyond the mesh, m."""
@@ -464,25 +474,27 @@ class ShapeTable:
         interpolation keeps linear bounds, so that the grid never shows less than the distance along an axis.
     grid_values : ndarray, m
         Nodes of all grids, one after the other, and numbers of turned shapes.
-    grid_index : ndarray, (s, 4)
-        First node and number of nodes along x, y, z; of a turned shape its first number and how many pairs there are. Along x
-        a mesh without a grid yet has 0 nodes, and ASKED once its distance was asked for, see :meth:`make_asked`.
+    grid_index : ndarray, (s, 5)
+        First node, number of nodes along x, y, z, and how many blocks of triangles follow the nodes; of a turned shape its first
+        number and how many pairs there are. Along x a mesh without a grid yet has 0 nodes, and ASKED once its distance was asked
+        for, see :meth:`make_asked`.
     grid_place : ndarray, (s, 4), m
         Position of the first node and spacing.
     """
 
     def __init__(self, shapes: list[Shape], largest_radius: list[float] | None = None) -> None:
         from contact import detect_kernels as kernels
+        from contact.sdf_kernels import TOGETHER
 
         n = len(shapes)
         self.kind: IntArray = np.zeros(n, dtype=np.int64)
         self.size: FloatArray = np.zeros((n, 3))
         self.box_centre: FloatArray = np.zeros((n, 3))
         self.box_half: FloatArray = np.zeros((n, 3))
-        self.grid_index: IntArray = np.zeros((n, 4), dtype=np.int64)
+        self.grid_index: IntArray = np.zeros((n, 5), dtype=np.int64)
         self.grid_place: FloatArray = np.ones((n, 4))
-        #: first node of each grid, by its mesh and its numbers of nodes
-        starts: dict[tuple[int, tuple[int, int, int]], int] = {}
+        #: first node of each grid, by its mesh and its numbers of nodes and blocks
+        starts: dict[tuple[int, tuple[int, int, int, int]], int] = {}
         #: meshes without a grid yet, each with the largest radius of points at it, by the number of the shape
         self._waiting: dict[int, tuple[Mesh, float]] = {}
         numbers: list[tuple[int, FloatArray]] = []
@@ -511,12 +523,14 @@ class ShapeTable:
                 numbers.append((length, own_values))
                 length += len(own_values)
             else:
-                radius = 0.0 if largest_radius is None else largest_radius[s]
-                place = shape.lattice(radius)
-                key = id(shape), place.shape
+                asked = 0.0 if largest_radius is None else largest_radius[s]
+                radius = shape.sampled_radius(asked)
+                place, blocks = shape.lattice(radius), -(-len(shape.triangles) // TOGETHER) if radius < asked else 0
+                key = id(shape), (*place.shape, blocks)
                 if key not in starts:
                     starts[key] = length
-                    length += math.prod(place.shape)
+                    length += math.prod(place.shape) + blocks * (6 + 9 * TOGETHER)
+                self.grid_index[s, 4] = blocks
                 self.kind[s], self.grid_index[s, 0] = kernels.MESH, starts[key]
                 self.grid_place[s] = (*place.origin, place.spacing)
                 self._waiting[s] = shape, radius
@@ -527,13 +541,17 @@ class ShapeTable:
     def make_asked(self) -> bool:
         """Make the grids of meshes that kernels asked for and did not find; return whether there were any: then ask again."""
         from contact.detect_kernels import ASKED
+        from contact.sdf_grid import triangle_blocks
 
         asked = np.flatnonzero(self.grid_index[:, 1] == ASKED).tolist() if self._waiting else []
         for s in asked:
             shape, radius = self._waiting[s]
             grid, start = shape.grid(radius), self.grid_index[s, 0]
             self.grid_values[start : start + grid.values.size] = grid.values.ravel()
-            self.grid_index[s, 1:] = grid.values.shape
+            if self.grid_index[s, 4]:
+                blocks = triangle_blocks(shape.points, shape.triangles)
+                self.grid_values[start + grid.values.size : start + grid.values.size + blocks.size] = blocks.ravel()
+            self.grid_index[s, 1:4] = grid.values.shape
             del self._waiting[s]
         return bool(asked)
 

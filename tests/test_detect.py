@@ -8,6 +8,7 @@ import tracemalloc
 import numba
 import numpy as np
 import pytest
+from scipy.spatial import ConvexHull
 from scipy.spatial.transform import Rotation
 
 from contact import sdf_grid
@@ -25,6 +26,7 @@ from contact.shapes import (
     Plane,
     Revolved,
     Sphere,
+    closest_points_on_triangles,
     signed_distance,
 )
 
@@ -359,7 +361,7 @@ def test_contacts_of_some_points_are_those_that_a_search_of_all_finds():
 
 
 def test_bodies_of_one_robot_have_a_smaller_margin():
-    """Two pairs of bars cross edge over edge, 5 mm apart; of one pair, whose bodies move together, less than that is asked for."""
+    """Two pairs of bars cross edge over edge, 5 mm apart; of one pair, whose bodies move together, less is asked for."""
     bar = Mesh((CUBE - CUBE.mean(axis=0)) / np.ptp(CUBE, axis=0) * [0.4, 0.04, 0.04], CUBE_TRIANGLES, 15, name="bar")
     corners, _ = bar.features()
     along_x = Rotation.from_euler("x", 0.25 * np.pi).as_matrix()
@@ -440,9 +442,32 @@ def test_rims_of_cylinders_ask_for_the_grid_of_a_mesh(made):
 
 
 def test_a_grid_that_would_be_too_large_is_refused_before_anything_is_near():
-    mesh = Mesh(CUBE, CUBE_TRIANGLES, name="cube")
-    with pytest.raises(ContactError, match=r"Mesh cube: a distance grid with resolution 48 .* nodes"):
-        Detector([PlacedShape(mesh, 1)], [0], [20.0], [0], np.ones((2, 2), dtype=bool))
+    mesh = Mesh(CUBE, CUBE_TRIANGLES, 400, name="cube")
+    with pytest.raises(ContactError, match=r"Mesh cube: a distance grid with resolution 400 .* nodes"):
+        Detector([PlacedShape(mesh, 1)], [0], [0.0], [0], np.ones((2, 2), dtype=bool))
+
+
+def test_spheres_far_larger_than_a_mesh_are_measured_from_its_triangles():
+    """No grid reaches so far: a robot with a wheel and a small finger tip was refused. The judge looks at all triangles."""
+    rng = np.random.default_rng(0)
+    points = rng.normal(size=(60, 3))
+    points /= 20.0 * np.linalg.norm(points, axis=1, keepdims=True)
+    hull = ConvexHull(points)
+    normals = np.cross(*(points[hull.simplices[:, k]] - points[hull.simplices[:, 0]] for k in (1, 2)))
+    inward = np.einsum("ti,ti->t", normals, hull.equations[:, :3]) < 0.0
+    triangles = np.where(inward[:, None], hull.simplices[:, ::-1], hull.simplices)
+    radius, n = 2.0, 40
+    centres = rng.normal(size=(n, 3))
+    centres *= (radius + 0.049) / np.linalg.norm(centres, axis=1, keepdims=True)
+    mesh = PlacedShape(Mesh(points, triangles, name="tip"), 1)
+    detector = Detector([mesh], [0] * n, [radius] * n, [0] * n, np.ones((2, 2), dtype=bool))
+    found = detector.detect(centres, np.eye(3)[None], np.zeros((1, 3)), 0.01)
+    assert found.point.tolist() == list(range(n))
+    for centre, gap, frame in zip(centres, found.gap, found.frame, strict=True):
+        ways = centre - closest_points_on_triangles(centre, points[triangles])
+        way = ways[np.linalg.norm(ways, axis=1).argmin()]
+        assert gap == pytest.approx(np.linalg.norm(way) - radius, abs=1e-14)
+        np.testing.assert_allclose(frame[0], way / np.linalg.norm(way), atol=1e-14)
 
 
 def test_shapes_without_values_of_their_own_need_no_code_for_those_and_give_the_same_bits():

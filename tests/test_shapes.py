@@ -541,7 +541,7 @@ def test_bad_meshes_say_what_is_wrong(change, words):
 
 def test_a_grid_that_is_too_large_says_so():
     mesh = Mesh(*box_mesh(np.array([0.3, 0.2, 0.5])), name="finger")
-    with pytest.raises(ContactError, match=r"Mesh finger: a distance grid with resolution 48 .* take a box, a cylinder or"):
+    with pytest.raises(ContactError, match=r"Mesh finger: a distance grid with resolution 48 .* lower Mesh.resolution"):
         mesh.grid(largest_radius=20.0)
 
 
