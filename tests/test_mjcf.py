@@ -175,6 +175,24 @@ def test_what_a_file_excludes_has_no_contact(tmp_path: Path) -> None:
             fs.Robot("r", robot.links, robot.joints, no_contact=wrong)  # type: ignore[arg-type]
 
 
+def test_links_get_names_that_files_can_have(tmp_path: Path) -> None:
+    """Files are named by links: what these may not hold becomes "_", no name is there twice, and all that names a link follows."""
+    bodies = """<body name="b/a_b" pos="1 0 0"><geom size="0.1"/></body>
+    <body name="b/a b" pos="0.5 0 0"><joint name="b/j 1" axis="0 1 0"/><geom size="0.1"/></body>"""
+    section = '<contact><exclude body1="b/a b" body2="b/a_b"/></contact>'
+    text = one_body(bodies).replace("</mujoco>", f"{section}</mujoco>").replace("<mujoco", '<mujoco model="my arm"', 1)
+    robot = fs.load_robot(written(tmp_path, text))
+    assert robot.name == "my_arm" and [link.name for link in robot.links] == ["a", "b_a_b", "b_a_b_"]
+    assert robot.no_contact == (("b_a_b_", "b_a_b"),) and robot.joint_names() == ["b/j 1"]
+    said = "link 'b/a_b' is called 'b_a_b' here, since files are named by it, and so on with 1 more"
+    assert robot.notes == [f"robot.xml: {said}"]
+    scene = fs.Scene("s", dt=0.01, duration=0.01)
+    arm = scene.add_robot(robot)
+    scene.sensor("angle", "my_arm.b/j 1", kind="revolute")
+    fs.simulate(scene, out=tmp_path / "run")
+    assert {f"{part}.vtp.series" for part in arm.parts} <= {file.name for file in (tmp_path / "run" / "frames").iterdir()}
+
+
 def test_masks_and_pairs_say_who_has_contact(tmp_path: Path) -> None:
     """By the bits that contype of one and conaffinity of the other share; a pair that is named has contact all the same."""
 

@@ -71,6 +71,13 @@ def test_a_tree_that_is_not_there_is_said(tree: str | None, said: str, file: Pat
         fs.Scene("s").add_robot(file, tree=tree)
 
 
+def test_the_tree_that_is_proposed_is_the_one_with_most_joints(file: Path) -> None:
+    """Files of scenes hold tables and targets before their robot."""
+    file.write_text(TREES.replace('<body name="arm"', '<body name="table"><geom size="0.1"/></body><body name="arm"'))
+    with pytest.raises(fs.InputError, match="of the bodies 'table', 'arm', 'cube', 'ball'; .* say which by tree='arm' in"):
+        fs.load_robot(file)
+
+
 def test_other_wrong_choices_are_a_sentence(file: Path) -> None:
     robot = fs.load_robot(file, tree="cube")
     with pytest.raises(fs.InputError, match=r"tree is 'cube', and robot an fs\.Robot; give tree to load_robot"):

@@ -128,9 +128,7 @@ class _Reader(MjcfElements):
             self._body(top, None)
         if drawn := ", ".join(f"{joint!r}: {at:.6g}" for joint, at in self.drawn.items()):
             self.note(f"joints are drawn at their ref; start there by joints={{{drawn}}} in add_robot")
-        return Robot(
-            name, self._weighed(), self._mimics(), source=str(self.path), notes=self.notes, no_contact=self._no_contact()
-        )  # fmt: skip
+        return self.finished(name, self._weighed(), self._mimics(), self._no_contact())
 
     def _chosen(self, bodies: Sequence[_Held], tree: str | None) -> _Held:
         """Body of the world with the tree that is asked for, or the only one."""
@@ -141,7 +139,8 @@ class _Reader(MjcfElements):
             return bodies[0]
         shown = ", ".join(map(repr, names[:_SHOWN])) + f" and {len(names) - _SHOWN} more" * (len(names) > _SHOWN)
         if tree is None:
-            first = next(filter(None, names), "NAME")
+            joints = [len([*one.element.iter("joint"), *one.element.iter("freejoint")]) for one in bodies]
+            first = max(zip(joints, names, strict=True), key=lambda one: (bool(one[1]), one[0]))[1] or "NAME"
             raise self.wrong(
                 "<worldbody>",
                 f"holds {len(names)} trees, of the bodies {shown}; a robot is one: say which by tree={first!r} in add_robot or "

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Collection
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import replace
 from pathlib import Path
 from xml.etree.ElementTree import Element
 
@@ -12,13 +14,15 @@ from scipy.spatial import ConvexHull, QhullError
 
 from contact import ContactError, Mesh
 from femsim.base.errors import InputError
-from femsim.model.robots import no_body_has
+from femsim.model.robots import Robot, RobotJoint, RobotLink, no_body_has
 from meshes import TriMesh, load_surface
 
 #: Largest number that is believed, of whatever unit.
 MOST = 1e9
 #: How alike a name that is not read and a known one are (`difflib`) for the first to be a slip of the pen.
 MISSPELT = 0.8
+#: What names of robots and their links, by which files of runs are named, do not hold.
+_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_.\-]")
 
 
 class ElementReader:
@@ -103,6 +107,27 @@ class ElementReader:
         if file not in self._surfaces:
             self._surfaces[file] = load_surface(file)
         return self._surfaces[file]
+
+    def finished(
+        self, name: str, links: Sequence[RobotLink], joints: Sequence[RobotJoint], no_contact: Sequence[tuple[str, str]] = ()
+    ) -> Robot:
+        """Make the robot; links whose names hold what those of files may not are called otherwise, with a note."""
+        names = {link.name: link.name for link in links}
+        changed = [own for own in names if _NOT_IN_NAMES.search(own)]
+        for own in changed:
+            called = _NOT_IN_NAMES.sub("_", own)
+            while called in names.values():
+                called += "_"
+            names[own] = called
+        if changed:
+            more = f", and so on with {len(changed) - 1} more" if len(changed) > 1 else ""
+            self.note(f"link {changed[0]!r} is called {names[changed[0]]!r} here, since files are named by it{more}")
+        return Robot(
+            _NOT_IN_NAMES.sub("_", name).lstrip("_.-") or "robot",
+            [replace(link, name=names[link.name]) for link in links],
+            [replace(one, parent=names.get(one.parent, one.parent), child=names.get(one.child, one.child)) for one in joints],
+            source=str(self.path), notes=self.notes, no_contact=[(names[first], names[second]) for first, second in no_contact],
+        )  # fmt: skip
 
     def solid(self, where: str, surface: TriMesh) -> Mesh:
         """Shape of a closed surface; the convex hull of one that is not, with a note."""

@@ -135,7 +135,7 @@ class _Reader(ElementReader):
         if self.boundless:
             most = f"{', '.join(self.boundless[:6])}{' and others' if len(self.boundless) > 6 else ''}"
             self.note(f"effort or velocity 0 in <limit> is taken for no bound, of {most}")
-        return Robot(name, links, joints, source=str(self.path), notes=self.notes)
+        return self.finished(name, links, joints)
 
     # ---- elements
 
