@@ -265,7 +265,7 @@ def test_equalities_have_defaults_and_short_polynomials(polynomial: str, wanted:
           '<flag limit="disable"> of <option> is left out; joints keep their stops']),
         (with_head('<option newly="1"><newly/></option>'), ["'newly' in <option> is not read", "<option><newly> is not read"]),
         (with_head("", 'springdamper="0.1 1"'),
-         ["springdamper of joint 'j' is left out; give drive_joint a motion, a stiffness and a damping"]),
+         ["springdamper of joints is left out: 'j'; give drive_joint a motion, a stiffness and a damping"]),
         (with_head("", 'damping="2 1 1"'), ["of the damping of joint 'j' the first number is read; it is linear"]),
         (with_head("", 'newly="1"'), ["'newly' in <joint> is not read"]),
         (one_body('<joint type="free" armature="1"/><geom size="1"/>', '<default><joint damping="3"/></default>'),
@@ -276,6 +276,22 @@ def test_equalities_have_defaults_and_short_polynomials(polynomial: str, wanted:
 )  # fmt: skip
 def test_what_is_left_out_of_surroundings_and_joints_is_noted(text: str, said: list[str], tmp_path: Path) -> None:
     assert fs.load_robot(written(tmp_path, text)).notes == [f"robot.xml: {one}" for one in said]
+
+
+def test_springs_are_noted_with_their_numbers(tmp_path: Path) -> None:
+    """One note for all joints; a servo by its numbers swings about the place of rest: x = 0.1 (1 - cos(2 t)) of 1 kg at 4 N/m."""
+    ball = '<body name="c"><joint name="k" springref="90" stiffness="2"/><geom size="0.1" mass="0"/></body>'
+    slide = '<joint name="j" type="slide" axis="1 0 0" stiffness="4" springref="0.1"/><geom size="0.1" mass="1"/>'
+    robot = fs.load_robot(written(tmp_path, one_body(slide + ball)))
+    how = "as a servo each would be drive_joint with such a stiffness, a motion that stays there, and damping=0"
+    said = f"springs of joints are left out: 'j' (4 N/m at 0.1), 'k' (2 N m/rad at 1.5708); {how}"
+    assert robot.notes == [f"robot.xml: {said}"]
+    robot = fs.load_robot(written(tmp_path, one_body(slide)))
+    scene = fs.Scene("s", dt=0.01, duration=1.0, gravity=(0, 0, 0))
+    arm = scene.add_robot(robot, name="r")
+    scene.drive_joint(arm, "j", fs.Profile([0.0], [0.1]), stiffness=4.0, damping=0.0)
+    scene.sensor("x", "r.j", kind="prismatic")
+    assert fs.simulate(scene).gauges["x"].values["position_m"][-1] == pytest.approx(0.1 * (1 - math.cos(2.0)), abs=1e-4)
 
 
 def test_a_box_between_two_points_is_turned_as_mujoco_has_it(tmp_path: Path) -> None:

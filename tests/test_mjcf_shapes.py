@@ -249,3 +249,14 @@ def test_wrong_fits_are_a_sentence(geom: str, said: str, tmp_path: Path) -> None
     hull = flat.replace('"flat"', '"hull" inertia="convex"')
     with pytest.raises(fs.InputError, match=said):
         read(tmp_path, one(pebble() + flat + hull, f"<geom {geom}/>" if "type=" in geom else f'<geom type="box" {geom}/>'))
+
+
+def test_what_is_too_small_beside_a_large_ball_is_said_with_a_way_out(tmp_path: Path) -> None:
+    """As teeth beside a neck: `ignore_contact` comes after `add_robot`, which refuses them."""
+    tooth = '<body pos="1 0 0"><joint/><geom size="0.1"/><body pos="1 0 0"><joint/><geom type="ellipsoid" size="2e-3 2e-3 4e-3"/>'
+    (tmp_path / "dog.xml").write_text(
+        f'<mujoco><worldbody><body><geom size="0.1"/>{tooth}</body></body></body></worldbody></mujoco>'
+    )
+    with pytest.raises(fs.InputError, match="robot dog: its links .* leave out its contact .* Or say self_contact=False in add"):
+        fs.Scene("s").add_robot(tmp_path / "dog.xml")
+    fs.Scene("s").add_robot(tmp_path / "dog.xml", self_contact=False)

@@ -29,7 +29,7 @@ _PASSED = {"option", "size", "visual", "statistic", "asset", "default", "compile
 _NOTED = {"actuator", "sensor", "tendon", "extension"}
 _BODY = {"inertial", "joint", "freejoint", "geom", "body"}
 _BODY_PASSED = {"site", "camera", "light"}
-#: So many trees of a file are named in a message.
+#: So many trees or joints of a file are named in a message.
 _SHOWN = 12
 _KINDS = {"hinge": "revolute", "slide": "prismatic", "ball": "spherical"}
 _SHAPES = ("box", "sphere", "capsule", "cylinder", "ellipsoid", "mesh")
@@ -82,6 +82,9 @@ class _Reader(MjcfElements):
         self.joints: list[RobotJoint] = []
         #: position of each joint with a ref where the file draws it, rad or m
         self.drawn: dict[str, float] = {}
+        #: joints with springs, as a note names them, and those with springs and dampers
+        self.springs: list[str] = []
+        self.dampers: list[str] = []
         #: body and masks (contype, conaffinity) of each geom that has contact, and the body of each that has a name
         self.masks: list[tuple[str, int, int]] = []
         self.body_of: dict[str, str] = {}
@@ -126,6 +129,12 @@ class _Reader(MjcfElements):
                 if lost:
                     self.note(f"{' and '.join(lost)} of the free joint {'is' if len(lost) == 1 else 'are'} left out")
             self._body(top, None)
+        if self.springs:
+            how = "as a servo each would be drive_joint with such a stiffness, a motion that stays there, and damping=0"
+            self.note(f"springs of joints are left out: {_first_of(self.springs)}; {how}")
+        if self.dampers:
+            how = "give drive_joint a motion, a stiffness and a damping"
+            self.note(f"springdamper of joints is left out: {_first_of(self.dampers)}; {how}")
         if drawn := ", ".join(f"{joint!r}: {at:.6g}" for joint, at in self.drawn.items()):
             self.note(f"joints are drawn at their ref; start there by joints={{{drawn}}} in add_robot")
         return self.finished(name, self._weighed(), self._mimics(), self._no_contact())
@@ -137,7 +146,7 @@ class _Reader(MjcfElements):
             raise self.wrong("<worldbody>", "holds 0 bodies; a robot is one tree of them, so give the file that has it.")
         if tree is None and len(names) == 1:
             return bodies[0]
-        shown = ", ".join(map(repr, names[:_SHOWN])) + f" and {len(names) - _SHOWN} more" * (len(names) > _SHOWN)
+        shown = _first_of([*map(repr, names)])
         if tree is None:
             joints = [len([*one.element.iter("joint"), *one.element.iter("freejoint")]) for one in bodies]
             first = max(zip(joints, names, strict=True), key=lambda one: (bool(one[1]), one[0]))[1] or "NAME"
@@ -330,11 +339,12 @@ class _Reader(MjcfElements):
     def _options(self, what: str, joint: Element, kind: str) -> dict[str, Any]:
         """Numbers of a joint beside its place."""
         unit = 1.0 if kind == "slide" else self.angle
-        for key in ("stiffness", "springref"):
-            if self._first(what, joint, key) != 0.0 and key == "stiffness":
-                self.note(f"the spring of {what} is left out; give drive_joint a motion and a stiffness")
+        stiffness, rest = self._first(what, joint, "stiffness"), self._first(what, joint, "springref")
         if self.numbers(what, joint, "springdamper", 2, "0 0").any():
-            self.note(f"springdamper of {what} is left out; give drive_joint a motion, a stiffness and a damping")
+            self.dampers.append(what.removeprefix("joint "))
+        elif stiffness != 0.0:
+            size = f"{stiffness:.6g} N m/rad" if kind != "slide" else f"{stiffness:.6g} N/m"
+            self.springs.append(f"{what.removeprefix('joint ')} ({size}{f' at {unit * rest:.6g}' if kind != 'ball' else ''})")
         if len(joint.get("damping", "").split()) > 1:
             self.note(f"of the damping of {what} the first number is read; it is linear")
         out: dict[str, Any] = {
@@ -465,6 +475,11 @@ class _Reader(MjcfElements):
         turn = around.as_matrix()
         inertia = turn @ own @ turn.T
         return mass, centre, self.balanced(where, mass, 0.5 * (inertia + inertia.T))
+
+
+def _first_of(names: Sequence[str]) -> str:
+    """The first of many names, and how many more there are."""
+    return ", ".join(names[:_SHOWN]) + f" and {len(names) - _SHOWN} more" * (len(names) > _SHOWN)
 
 
 def _moved(place: np.ndarray, turn: Rotation, own: np.ndarray, rotation: np.ndarray) -> tuple[np.ndarray, Rotation]:

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from contact import Box, Detector, Mesh, PlacedShape, Shape, first_points
+from contact import Box, ContactError, Detector, Mesh, PlacedShape, Shape, first_points
+from femsim.base.errors import InputError
 from femsim.model.bodies.tree import TreeBody
 from femsim.model.bodies.tree_kernels import FIXED
 from femsim.model.parts import OwnPair, Part
@@ -115,9 +116,13 @@ def _overlaps(body: TreeBody, parts: list[Part], pairs: list[tuple[int, int]]) -
             part_of.append(np.full(len(own), k))
             count += len(own)
     number = np.concatenate(part_of).astype(np.int64)
-    detector = Detector(
-        shapes, number, np.concatenate(radii), number, allowed, **first_points([placed.shape for placed in shapes], firsts)
-    )
+    starts = first_points([placed.shape for placed in shapes], firsts)
+    try:
+        detector = Detector(shapes, number, np.concatenate(radii), number, allowed, **starts)
+    except ContactError as error:
+        raise InputError(
+            f"robot {body.name}: its links cannot have contact with each other: {error} Or say self_contact=False in add_robot."
+        ) from error
     poses = [body.link_pose(body.initial_q(), k) for k in range(len(parts))]
     rotation, centre = (np.array([pose[i] for pose in poses]) for i in range(2))
     world = np.einsum("pij,pj->pi", rotation[number], np.concatenate(points)) + centre[number]
