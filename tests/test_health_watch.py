@@ -240,7 +240,24 @@ def test_ways_are_relative_to_the_extent_of_the_body() -> None:
     scene.add_rigid("ball", fs.Sphere(0.02), mass=0.1, position=(0, 0, 0.0205), velocity=(3.0, 0, 0))
     scene.set_friction("ball", "floor", 0.0)
     report = Stepper(scene, fs.make_solver("exact")).step()
-    assert report.vitals.way == (0, pytest.approx(0.03 / 0.04, rel=1e-3))
+    assert report.vitals.way == (1, pytest.approx(0.03 / 0.04, rel=1e-3))
+
+
+def test_links_that_fixed_joints_hold_go_ways_by_the_largest_of_them() -> None:
+    """Files mark sensors by boxes of 1 mm, which pass through nothing that the trunk around them does not hit."""
+    trunk = fs.RobotLink.solid("trunk", fs.Piece(fs.Box((0.1, 0.1, 0.1))), 5.0)
+    chip = fs.RobotLink.solid("chip", fs.Piece(fs.Box((5e-4, 5e-4, 5e-4))), 1e-3)
+    leg = fs.RobotLink.solid("leg", fs.Piece(fs.Box((0.02, 0.02, 0.02))), 0.1)
+    joints = [
+        fs.RobotJoint("mount", "trunk", "chip", "fixed", (0, 0, -0.1)),
+        fs.RobotJoint("hip", "trunk", "leg", "revolute", (0.2, 0, 0)),
+    ]
+    scene = fs.Scene("falls", dt=0.01, gravity=(0, 0, 0), theta=1.0)
+    scene.add_floor()
+    robot = fs.Robot("dog", [trunk, chip, leg], joints)
+    scene.add_robot(robot, base="free", position=(0, 0, 0.11), velocity=(3.0, 0, -0.5))
+    far, way = Stepper(scene, fs.make_solver("exact")).step().vitals.way
+    assert scene.part_names[far] == "dog" and way == pytest.approx(0.01 * np.hypot(3.0, 0.5) / (0.2 * np.sqrt(3.0)), rel=0.1)
 
 
 def test_ways_are_the_same_in_every_direction() -> None:
@@ -273,8 +290,8 @@ def swinging(bar: float, limits: tuple[float, float] = (-10.0, 10.0)) -> StepRep
 def test_a_link_that_swings_goes_a_way_though_its_base_stands() -> None:
     vitals = swinging(0.15).vitals
     extent = 2.0 * np.linalg.norm((0.1, 0.005, 0.005))
-    assert vitals.way == (0, pytest.approx(0.01 * 200.0 * 0.1 / extent, rel=1e-3))
-    assert vitals.turn == (0, pytest.approx(2.0, rel=1e-3))
+    assert vitals.way == (1, pytest.approx(0.01 * 200.0 * 0.1 / extent, rel=1e-3))
+    assert vitals.turn == (1, pytest.approx(2.0, rel=1e-3))
 
 
 def test_the_limit_of_a_joint_is_nothing_near() -> None:

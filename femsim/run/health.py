@@ -368,16 +368,15 @@ class HealthWatch:
         )  # fmt: skip
 
     def _moves(self, report: StepReport, when: When) -> None:
-        bodies = self._stepper.scene.bodies
         (far, way), (spun, turn) = report.vitals.way, report.vitals.turn
         if way > self._bounds.way[0]:
-            name = bodies[far].name
+            name = self._names[far]
             self.findings.judge(
                 "way", [name], way, self._bounds.way, when,
                 f"{name} moves {way:.2g} of its own extent in a step, and may pass through others", _SMALLER,
             )  # fmt: skip
         if turn > self._bounds.turn[0]:
-            name = bodies[spun].name
+            name = self._names[spun]
             self.findings.judge(
                 "turn", [name], turn, self._bounds.turn, when, f"{name} turns {turn:.2g} rad in a step", _SMALLER
             )  # fmt: skip

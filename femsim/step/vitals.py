@@ -70,9 +70,9 @@ class Vitals:
     inverted : tuple of int
         Inverted elements at the end of the step, by body.
     way : (int, float)
-        Body of the part that went furthest in the step relative to its own extent, and how far; of those that are near others.
+        Part that went furthest in the step relative to its own extent, and how far; of those that are near others.
     turn : (int, float), rad
-        Body of the rigid part or rod among them that turned most, and by how much.
+        Rigid part or rod among them that turned most, and by how much.
     pushed : float, J
         Energy that contact put in by undoing penetrations.
     snags : tuple of Snag
@@ -119,7 +119,8 @@ class Sizes:
     what : tuple of str
         In words what these are: "elements", "thickness".
     extent : ndarray, (np,), m
-        Diameter of the ball around each part at the start, about the mean of its nodes or its frame; infinite for planes.
+        Diameter of the ball around each part at the start, about the mean of its nodes or its frame; infinite for planes. Of
+        links that fixed joints hold together, which guard each other, each counts as the largest.
     """
 
     part: np.ndarray
@@ -131,6 +132,8 @@ class Sizes:
         """Measure them in a state."""
         found = [_part_size(system, part, state) for part in parts]
         extent = np.array([_part_extent(system, part, state) for part in parts])
+        for lump in _lumps(system, parts):
+            extent[lump] = max((float(extent[k]) for k in lump if np.isfinite(extent[k])), default=np.inf)
         return cls(np.array([size for size, _ in found]), tuple(what for _, what in found), extent)
 
     def of_pair(self, a: int, b: int) -> tuple[float, int]:
@@ -158,6 +161,22 @@ def _part_extent(system: System, part: Part, state: State) -> float:
     body, q = system.bodies[part.body], state.q[system.q_slices[part.body]]
     points = body.contact_points(q, part.nodes)
     return 2.0 * (float(np.linalg.norm(points - points.mean(axis=0), axis=1).max()) + body.contact_radius) or math.inf
+
+
+def _lumps(system: System, parts: Sequence[Part]) -> list[list[int]]:
+    """Numbers of rigid parts that fixed joints hold together, a list for each two or more of them."""
+    lumps: dict[tuple[int, bytes], list[list[int]]] = {}
+    for k, part in enumerate(parts):
+        if part.body < 0 or not (body := system.bodies[part.body]).rigid:
+            continue
+        alike = lumps.setdefault((part.body, body.link_rows(part.link).tobytes()), [])
+        for lump in alike:  # mimic joints have the rows of others
+            if not len(body.rows_between(parts[lump[0]].link, part.link)):
+                lump.append(k)
+                break
+        else:
+            alike.append([k])
+    return [lump for alike in lumps.values() for lump in alike if len(lump) > 1]
 
 
 class VitalSigns:
@@ -309,16 +328,15 @@ class VitalSigns:
     def _moves(
         self, v_hat: np.ndarray, dt: float, placed: Placed, near: Sequence[int]
     ) -> tuple[tuple[int, float], tuple[int, float]]:
-        """Body of that of some parts which went furthest by its extent in a step, and of the one that turned most."""
+        """Which of some parts went furthest by its extent in a step, and which turned most."""
         way, turn = (-1, 0.0), (-1, 0.0)
         for k in near:
-            body = self._bodies[k]
-            if body < 0:
+            if self._bodies[k] < 0:
                 continue
             speed, spin = self._speeds(k, v_hat, placed)
             far = dt * speed / float(self.sizes.extent[k])
-            way = (body, far) if far > way[1] else way
-            turn = (body, dt * spin) if dt * spin > turn[1] else turn
+            way = (k, far) if far > way[1] else way
+            turn = (k, dt * spin) if dt * spin > turn[1] else turn
         return way, turn
 
     def _speeds(self, k: int, v_hat: np.ndarray, placed: Placed) -> tuple[float, float]:
