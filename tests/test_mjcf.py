@@ -278,6 +278,15 @@ def test_what_is_left_out_of_surroundings_and_joints_is_noted(text: str, said: l
     assert fs.load_robot(written(tmp_path, text)).notes == [f"robot.xml: {one}" for one in said]
 
 
+def test_ranges_that_look_like_radians_are_noted(tmp_path: Path) -> None:
+    """Pieces of files leave it to the file that includes them what angles are; alone they are read in degrees, as MuJoCo does."""
+    legs = '<body><joint range="-0.5 1.5"/><geom size="0.1"/></body><body><joint range="0 {}"/><geom size="0.1"/></body>'
+    said = "ranges of its 2 joints are up to 1.5 degrees, as no <compiler> says what angles are; if they are radians, say <comp"
+    for most, head, noted in (("0.7", "", True), ("70", "", False), ("0.7", '<compiler angle="degree"/>', False)):
+        notes = fs.load_robot(written(tmp_path, one_body('<geom size="0.1"/>' + legs.format(most), head))).notes
+        assert [note.startswith(f"robot.xml: {said}") for note in notes] == [True] * noted
+
+
 def test_springs_are_noted_with_their_numbers(tmp_path: Path) -> None:
     """One note for all joints; a servo by its numbers swings about the place of rest: x = 0.1 (1 - cos(2 t)) of 1 kg at 4 N/m."""
     ball = '<body name="c"><joint name="k" springref="90" stiffness="2"/><geom size="0.1" mass="0"/></body>'

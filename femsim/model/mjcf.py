@@ -85,6 +85,8 @@ class _Reader(MjcfElements):
         #: joints with springs, as a note names them, and those with springs and dampers
         self.springs: list[str] = []
         self.dampers: list[str] = []
+        #: largest angle of each range, as the file has it
+        self.turns: list[float] = []
         #: body and masks (contype, conaffinity) of each geom that has contact, and the body of each that has a name
         self.masks: list[tuple[str, int, int]] = []
         self.body_of: dict[str, str] = {}
@@ -129,6 +131,11 @@ class _Reader(MjcfElements):
                 if lost:
                     self.note(f"{' and '.join(lost)} of the free joint {'is' if len(lost) == 1 else 'are'} left out")
             self._body(top, None)
+        if len(self.turns) > 1 and max(self.turns) <= 2.0 * np.pi and not self.says_angle:
+            self.note(
+                f"ranges of its {len(self.turns)} joints are up to {max(self.turns):.4g} degrees, as no <compiler> says what angles "
+                'are; if they are radians, say <compiler angle="radian"/>'
+            )
         if self.springs:
             how = "as a servo each would be drive_joint with such a stiffness, a motion that stays there, and damping=0"
             self.note(f"springs of joints are left out: {_first_of(self.springs)}; {how}")
@@ -361,6 +368,8 @@ class _Reader(MjcfElements):
                 self.note(f"the range of {what} is left out; a ball has none")
             else:
                 out["limits"] = float(low), float(high)
+                if kind == "hinge":
+                    self.turns.append(max(abs(low), abs(high)) / unit)
         if kind != "ball":
             out["friction"] = rub
         elif rub:

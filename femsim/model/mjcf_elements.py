@@ -50,6 +50,7 @@ class MjcfElements(ElementReader):
         whole = Element("compiler", compiler)
         angle = self.word("<compiler>", whole, "angle", "degree", ("degree", "radian"))
         self.angle = math.pi / 180.0 if angle == "degree" else 1.0
+        self.says_angle = "angle" in compiler
         self.order = compiler.get("eulerseq", "xyz")
         if len(self.order) != 3 or self.order.lower().strip("xyz") or len({c.islower() for c in self.order}) > 1:
             raise self.wrong(
