@@ -176,7 +176,7 @@ def test_what_a_file_excludes_has_no_contact(tmp_path: Path) -> None:
 
 
 def test_links_get_names_that_files_can_have(tmp_path: Path) -> None:
-    """Files are named by links: what these may not hold becomes "_", no name is there twice, and all that names a link follows."""
+    """What names of files may not hold becomes "_", no name is there twice, and all that names a link follows."""
     bodies = """<body name="b/a_b" pos="1 0 0"><geom size="0.1"/></body>
     <body name="b/a b" pos="0.5 0 0"><joint name="b/j 1" axis="0 1 0"/><geom size="0.1"/></body>"""
     section = '<contact><exclude body1="b/a b" body2="b/a_b"/></contact>'

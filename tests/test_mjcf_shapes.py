@@ -257,6 +257,6 @@ def test_what_is_too_small_beside_a_large_ball_is_said_with_a_way_out(tmp_path: 
     (tmp_path / "dog.xml").write_text(
         f'<mujoco><worldbody><body><geom size="0.1"/>{tooth}</body></body></body></worldbody></mujoco>'
     )
-    with pytest.raises(fs.InputError, match="robot dog: its links .* leave out its contact .* Or say self_contact=False in add"):
+    with pytest.raises(fs.InputError, match=r"robot dog: its links .* leave out its contact .* Or say self_contact=False in add"):
         fs.Scene("s").add_robot(tmp_path / "dog.xml")
     fs.Scene("s").add_robot(tmp_path / "dog.xml", self_contact=False)

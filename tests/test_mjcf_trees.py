@@ -74,7 +74,7 @@ def test_a_tree_that_is_not_there_is_said(tree: str | None, said: str, file: Pat
 def test_the_tree_that_is_proposed_is_the_one_with_most_joints(file: Path) -> None:
     """Files of scenes hold tables and targets before their robot."""
     file.write_text(TREES.replace('<body name="arm"', '<body name="table"><geom size="0.1"/></body><body name="arm"'))
-    with pytest.raises(fs.InputError, match="of the bodies 'table', 'arm', 'cube', 'ball'; .* say which by tree='arm' in"):
+    with pytest.raises(fs.InputError, match=r"of the bodies 'table', 'arm', 'cube', 'ball'; .* say which by tree='arm' in"):
         fs.load_robot(file)
 
 

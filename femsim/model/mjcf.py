@@ -133,8 +133,8 @@ class _Reader(MjcfElements):
             self._body(top, None)
         if len(self.turns) > 1 and max(self.turns) <= 2.0 * np.pi and not self.says_angle:
             self.note(
-                f"ranges of its {len(self.turns)} joints are up to {max(self.turns):.4g} degrees, as no <compiler> says what angles "
-                'are; if they are radians, say <compiler angle="radian"/>'
+                f"ranges of its {len(self.turns)} joints are up to {max(self.turns):.4g} degrees, as no <compiler> says what "
+                'angles are; if they are radians, say <compiler angle="radian"/>'
             )
         if self.springs:
             how = "as a servo each would be drive_joint with such a stiffness, a motion that stays there, and damping=0"
@@ -487,7 +487,7 @@ class _Reader(MjcfElements):
 
 
 def _first_of(names: Sequence[str]) -> str:
-    """The first of many names, and how many more there are."""
+    """Return the first of many names, and how many more there are."""
     return ", ".join(names[:_SHOWN]) + f" and {len(names) - _SHOWN} more" * (len(names) > _SHOWN)
 
 
