@@ -30,7 +30,7 @@ from contact.reduction import Reduction
 from contact.rows import Rows
 from contact.solvers import with_rows
 from contact.solvers.auto import Auto
-from contact.solvers.exact import Exact
+from contact.solvers.exact import Exact, ExactOptions
 from femsim.studies.problems.assemblies import GRAVITY, WORLD, Assembly
 
 #: Those that solve any problem of contacts with A to their tolerance.
@@ -501,3 +501,26 @@ def test_bounds_that_are_not_wide_cause_no_other_attempt(bound: float, other: bo
     problem = make_problem(A, np.array([1.0, 0.0, -9.81]), np.eye(3)[[2, 0, 1]], np.zeros(1), 0.5, dt=0.01, rows=rows)
     solver = Counting()
     assert not solver.solve(problem).converged and (solver.asked > 1) == other
+
+
+class Rough:
+    """A solver whose velocities are off by its tolerance times the largest: all that its own law is relative to."""
+
+    def __init__(self, options: ExactOptions) -> None:
+        self.options = options
+
+    @with_rows.takes_rows
+    def solve(self, problem: ContactProblem, warm_start: WarmStart | None = None) -> Solution:
+        found = Exact(ExactOptions(tolerance=1e-13)).solve(problem, warm_start)
+        return replace(found, v=found.v + 0.5 * self.options.tolerance * np.abs(found.v).max(), residuals=None)
+
+
+def test_rows_of_a_slow_joint_beside_fast_bodies_are_sharpened_to_what_they_need() -> None:
+    """A light motor that turns at 1e-5 m/s and a block that slides at 10 m/s: rows ask for a millionth of the tolerance."""
+    A, b = np.diag([1.0, 1.0, 1.0, 1e-6]), np.array([10.0, 0.0, -0.1, 0.0])
+    rows = make_rows(np.array([[0.0, 0.0, 0.0, 1.0]]), -1e-5, low=-1e-9, high=1e-9)
+    groups = [Group("block", 0, 3, "nodes"), Group("motor", 3, 4, "generalized")]
+    problem = make_problem(A, b, np.eye(4)[[2, 0, 1]], np.zeros((1, 3)), [0.0], dt=0.01, groups=groups, rows=rows)
+    found = Rough(ExactOptions(tolerance=1e-6)).solve(problem)
+    assert found.converged, found.message
+    assert row_residual(problem, found.v, found.row_forces) <= 1e-6 and found.v[3] == pytest.approx(1e-5, rel=1e-5)

@@ -17,10 +17,11 @@ from contact.rows import Rows
 from contact.solvers.base import Solution, WarmStart
 from contact.solvers.judge import BALANCE_FACTOR
 
-#: An answer that converged on the reduced problem but not on the given one is sharpened to this part of the tolerance ...
-_TIGHTER = 0.1
+#: An answer that converged on the reduced problem but not on the given one is asked for again with this part of the tolerance at
+#: most and the second at least, between them with the third of what would do: weak rows may stand beside strong contacts ...
+_TIGHTER, _TIGHTEST, _SURER = 0.1, 1e-3, 0.3
 #: ... at most so many times.
-_REPEATS = 2
+_REPEATS = 3
 #: Bounds are wide that are so many times further apart than what a row alone takes.
 _WIDE = 1000.0
 #: Rows that a message names.
@@ -59,7 +60,8 @@ def _attempt(solve: Callable[..., Solution], solver: Any, warm_start: WarmStart 
     for _ in range(_REPEATS):
         if not (found.converged and lacking) or "contradiction" in answer.details:
             break
-        options = replace(options, tolerance=_TIGHTER * options.tolerance)
+        sharper = min(_TIGHTER, max(_TIGHTEST, _SURER * tolerance / lacking))
+        options = replace(options, tolerance=sharper * options.tolerance)
         again = solve(type(solver)(options), reduction.reduced, WarmStart(found.v, found.lam))
         if not again.converged:
             break
@@ -105,13 +107,13 @@ def _start(reduction: Reduction, warm_start: WarmStart | None) -> WarmStart | No
     return WarmStart(reduction.shorten(warm_start.v, warm_start.lam), reduction.contacts(warm_start.lam, forces))
 
 
-def _judged(reduction: Reduction, found: Solution, tolerance: float) -> tuple[Solution, str]:
-    """Return an answer for the problem as it was given, and what it lacks there, empty for nothing."""
+def _judged(reduction: Reduction, found: Solution, tolerance: float) -> tuple[Solution, float]:
+    """Return an answer for the problem as it was given, and the largest residual there, 0 where none is above the tolerance."""
     problem = reduction.problem
     v, lam, forces = reduction.expand(found.v, found.lam)
     answer = _named(reduction, replace(found, v=v, lam=lam, row_forces=forces, residuals=None))
     if not answer.converged:
-        return answer, ""
+        return answer, 0.0
     measured, row = residuals(problem, v, lam, row_forces=forces), row_residual(problem, v, forces)
     numbers = {
         "the dynamics": max(measured.dynamics, measured.plain),
@@ -125,7 +127,7 @@ def _judged(reduction: Reduction, found: Solution, tolerance: float) -> tuple[So
         numbers["the contact law"] = measured.contact
     worst = max(numbers, key=lambda name: numbers[name])
     if numbers[worst] <= tolerance:
-        return answer if known is None else replace(answer, residuals=measured), ""
+        return answer if known is None else replace(answer, residuals=measured), 0.0
     named = f" (row {_worst_row(problem, v, forces)} the least)" if worst == "the rows" else ""
     message = (
         f"{worst[0].upper()}{worst[1:]} of the problem {'hold' if worst in _SEVERAL else 'holds'} to {numbers[worst]:.2e} "
@@ -135,7 +137,7 @@ def _judged(reduction: Reduction, found: Solution, tolerance: float) -> tuple[So
     if row > tolerance and _holds_but_for_repeated(reduction, v, forces, numbers, tolerance):
         message += " Rows that repeat others ask for something else; no velocities do both."
         details["contradiction"] = row
-    return replace(answer, status="stopped at the limit", message=message, details=details), worst
+    return replace(answer, status="stopped at the limit", message=message, details=details), numbers[worst]
 
 
 def _give(problem: ContactProblem, rows: Rows) -> np.ndarray:
