@@ -114,6 +114,27 @@ def test_a_joint_at_rest_in_a_robot_that_falls_is_solved_though_only_rounding_mo
         assert abs(sim.state.v[6]) < 1e-12
 
 
+def test_links_that_touch_in_a_robot_that_falls_are_held_by_their_joints() -> None:
+    """Impulses between them move nothing: what their operator holds is rounding, by which steps were halved thrice."""
+    turned = {"position": (0, 0, 0.02), "friction": 1.0}
+    links = [fs.RobotLink.solid("base", fs.Piece(fs.Box((0.05, 0.03, 0.02))), 3.0)]
+    links += [fs.RobotLink.solid(f"l{k}", fs.Piece(fs.Box((0.05, 0.03, 0.01))), 0.5) for k in range(3)]
+    links += [fs.RobotLink.solid("arm", fs.Piece(fs.Box((0.01, 0.01, 0.05))), 0.2)]
+    joints = [
+        fs.RobotJoint("j0", "base", "l0", **{**turned, "position": (0, 0, 0.03)}, axis=(0, 1, 0)),
+        fs.RobotJoint("j1", "l0", "l1", **turned, axis=(1, 0, 0)),
+        fs.RobotJoint("j2", "l1", "l2", **turned, axis=(0, 1, 0)),
+        fs.RobotJoint("side", "l0", "arm", **{**turned, "position": (0.06, 0, 0)}, axis=(0, 0, 1)),
+    ]
+    scene = fs.Scene("falls", dt=0.005)
+    scene.add_robot(fs.Robot("r", links, joints), base="free", rotation=(0.3, 0.4, 0.5))
+    with fs.Simulation(scene) as sim:
+        for _ in range(20):
+            sim.step()
+            assert sim.row()["substeps"] == 1 and sim.row()["contacts"] > 0
+        assert sim.verdict == "good"
+
+
 def test_a_state_restored_goes_on_to_the_last_bit() -> None:
     scene = fs.Scene("again", dt=0.01, duration=1.0)
     scene.add_robot(pendulum(), joints={"pin": 0.3})

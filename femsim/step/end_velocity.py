@@ -241,7 +241,10 @@ class _Impact:
         acting = to_isotropic(self.own, self.lam).copy()
         forces, q, impulse = acting[closed], np.empty((len(closed), 3)), np.empty(len(self.before))
         _without_forces(J.indptr, J.indices, J.data, self.before, along, rebound, closed, self.W, forces, q)
+        before = forces.copy()
         residual = solve_split(self.W, q, self.law.friction[closed], forces, _TOLERANCE, enough=_ENOUGH, root=self.root)
+        still = np.diff(self.W.indptr) == 0  # what nothing moves goes on to press as it did
+        forces[still] = before[still]
         kernels.change_forces(J.indptr, J.indices, J.data, closed, forces, dt, acting, impulse)
         v = self.before + self.moved(impulse)
         if not same:

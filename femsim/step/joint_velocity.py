@@ -29,6 +29,8 @@ from femsim.step.system import System
 #: Rows of joints depend on others to this part of the largest; where a pivot of Cholesky's factors is less than the second, they
 #: may, and it is found out.
 _RANK, _SURE = 1e-10, 1e-8
+#: A velocity is held by joints where impulses move it by this part of what they would without.
+_HELD = 1e-12
 
 
 class _Set(NamedTuple):
@@ -139,8 +141,9 @@ class JointedMobility:
         """W of some contacts of joined bodies, as :func:`contact.masses.split_operator` gives it without joints."""
         J, touched = problem.J, np.zeros(problem.n, dtype=np.bool_)
         mark_columns(J.indptr, J.indices, touched)
-        masses = self._merged if self._set_of[touched].max(initial=-1) >= 0 else self._masses
-        return split_operator(masses, problem, contacts, dt)
+        if self._set_of[touched].max(initial=-1) < 0:
+            return split_operator(self._masses, problem, contacts, dt)
+        return _without_empty(split_operator(self._merged, problem, contacts, dt))
 
     @cached_property
     def _merged(self) -> Masses:
@@ -154,9 +157,20 @@ class JointedMobility:
             columns = members[ptr[k] : ptr[k + 1]]
             own, G = out.inverse[start[k] : start[k + 1]].reshape(len(columns), -1), np.zeros((len(one.rows), len(columns)))
             equality_kernels.gather_rows(free.indptr, free.indices, free.data, one.rows, columns, at, G)
-            across = G @ own
+            across, before = G @ own, own.diagonal().copy()
             own -= across.T @ one.solve(across)
+            held = own.diagonal() <= _HELD * before  # what is left is rounding, as of a joint that dry friction holds
+            own[held], own[:, held] = 0.0, 0.0
         return out
+
+
+def _without_empty(W: BlockRows) -> BlockRows:
+    """Leave out blocks of zeros: contacts of links that joints hold against each other move nothing, and join no others."""
+    filled = W.blocks.any(axis=(1, 2))
+    if filled.all():
+        return W
+    ptr = np.concatenate([[0], np.cumsum(filled)])[W.indptr]
+    return BlockRows(ptr.astype(np.int64), W.indices[filled], W.blocks[filled])
 
 
 def jointed_mobility(system: System, old: State, new: State, *, projected: bool) -> JointedMobility | None:
