@@ -414,6 +414,16 @@ def test_a_planar_base_slides_and_turns() -> None:
     np.testing.assert_allclose(run.sensors["mount"].force[-1], [0, 0, 3.0 * G], atol=1e-6)
 
 
+def test_joints_that_undo_each_other_are_named_not_the_base() -> None:
+    """Two pins about one axis, the link between them without inertia about it."""
+    links = [fs.RobotLink.solid("base", fs.Piece(fs.Box((0.1, 0.1, 0.1))), 1.0), fs.RobotLink("ring", 0.1)]
+    pins = [fs.RobotJoint("roll", "base", "ring", axis=(0, 0, 1)), fs.RobotJoint("yaw", "ring", "head", axis=(0, 0, 1))]
+    robot = fs.Robot("r", [*links, fs.RobotLink("head", 0.5, (0.1, 0, 0))], pins)
+    scene = fs.Scene("flies", dt=0.01)
+    with pytest.raises(fs.InputError, match="joints 'roll' and 'yaw' can turn or slide against each other without moving"):
+        scene.add_robot(robot, base="free")
+
+
 def test_a_free_base_without_mass_is_refused_when_it_is_added(tmp_path: Path) -> None:
     """It failed in the first step: A is not positive definite, check materials, time step and units."""
     geom = '<geom type="box" size="0.1 0.1 0.1"/>'

@@ -13,6 +13,7 @@ from femsim.base.rotations import quaternion_from_vector
 from femsim.model.bodies import kinds
 from femsim.model.bodies.body import Body
 from femsim.model.bodies.tree import TreeBody
+from femsim.model.bodies.tree_joints import TreeJoint
 from femsim.model.commands import MOTION, FrameMotion
 from femsim.model.drives import PoseFunction
 from femsim.model.joint_friction import JointFriction
@@ -30,6 +31,8 @@ _BASES = ("fixed", "free", "planar")
 _DOT = 0.002
 #: Least eigenvalue of the mass matrix, its diagonal being 1, of a base that can fly: that of rounding is below.
 _MASSLESS = 1e-12
+#: Joints take part in a motion that moves no mass where they have this part of it.
+_TAKES_PART = 0.1
 
 
 def _still(t: float) -> tuple[np.ndarray, np.ndarray]:
@@ -75,7 +78,7 @@ def add_robot(
         speeds, *moves,
     )  # fmt: skip
     if base == "free":
-        _check_base(name, robot.root, body.mass_matrix(body.initial_q()))
+        _check_base(name, robot.root, body.joints, body.mass_matrix(body.initial_q()))
     index, first, parts = len(scene.bodies), len(scene.parts), []
     for k, link in enumerate(robot.links):
         label = name if k == 0 else f"{name}.{link.name}"
@@ -113,14 +116,24 @@ def stands(scene: SceneContents, robot: str) -> bool:
     return scene.commands[robot].given is _still
 
 
-def _check_base(name: str, base: str, M: np.ndarray) -> None:
-    """Refuse a free base that joints can leave where it is, whatever pushes it: one without mass of its own."""
+def _check_base(name: str, base: str, joints: Sequence[TreeJoint], M: np.ndarray) -> None:
+    """Refuse a free base that joints can leave where it is, whatever pushes it, and joints that undo each other without mass."""
     size = 1.0 / np.sqrt(np.maximum(np.diag(M), np.finfo(np.float64).tiny))
-    if not np.linalg.eigvalsh(size[:, None] * M * size)[0] > _MASSLESS:
+    values, ways = np.linalg.eigh(size[:, None] * M * size)
+    if values[0] > _MASSLESS:
+        return
+    way = np.abs(ways[:, 0])
+    if way[:6].max() > _TAKES_PART:
         raise InputError(
             f"robot {name}: its base {base!r} has no mass or inertia of its own, and a joint on it; give it inertia, or say "
             "base='fixed'."
         )
+    own = {joint.name: way[joint.row] for joint in joints}
+    undone = " and ".join(repr(joint) for joint, part in own.items() if part > _TAKES_PART)
+    raise InputError(
+        f"robot {name}: where it starts, joints {undone} can turn or slide against each other without moving any mass; give the "
+        "links on them inertia, or let them start elsewhere (joints=)."
+    )
 
 
 def _shapes(link: RobotLink) -> list[tuple[Shape, np.ndarray, np.ndarray]]:
