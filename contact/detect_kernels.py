@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from contact.compiled import njit
 from contact.frustum_kernels import cone_distance
-from contact.sdf_kernels import distance_beyond
+from contact.sdf_kernels import TOGETHER, ask_for_chunks, distance_beyond
 from contact.turned_kernels import revolved_distance, screwed_distance, thread_distance, wall_distance
 
 FloatArray = npt.NDArray[np.float64]
@@ -30,9 +30,6 @@ TURNED, VERTEX = -2, -3
 
 #: ``point_corner`` of points of Thread s is this less s.
 THREADED = -4
-
-#: Number of nodes along x of a mesh whose distance was asked for before it had a grid.
-ASKED = -1
 
 #: A normal of a corner or an edge may point into its body by this cosine (6 degrees).
 LEAN = 0.1
@@ -264,8 +261,9 @@ def shape_distance(
 ) -> Distance:
     """Signed distance and outward unit normal of shape ``s`` of the table at a point of its own frame.
 
-    With ``grid_values`` of None, where no shape of the table has any, what reads them is not compiled: half of it. A mesh without
-    a grid yet is infinitely far away, and its number of nodes along x becomes ASKED: whoever called makes it and asks again.
+    With ``grid_values`` of None, where no shape of the table has any, what reads them is not compiled: half of it. A mesh
+    whose distance was not measured there is infinitely far away, and that it was asked for is noted: whoever called measures it
+    and asks again, see :meth:`contact.shapes.ShapeTable.make_asked`.
     """
     k = kind[s]
     if k == PLANE:
@@ -286,16 +284,24 @@ def shape_distance(
         return revolved_distance(x, y, z, size[s, 0], grid_values, grid_index[s, 0], grid_index[s, 1])
     if k == THREAD:
         return thread_distance(x, y, z, size[s, 0], size[s, 1], size[s, 2], grid_values, grid_index[s, 0])
-    if grid_index[s, 1] <= 0:
-        grid_index[s, 1] = ASKED
+    if grid_index[s, 1] == 0:
+        grid_index[s, 5] = 1
         return inf, 0.0, 0.0, 0.0
     nx, ny, nz = grid_index[s, 1], grid_index[s, 2], grid_index[s, 3]
     found = grid_distance(
         x, y, z, grid_values, grid_index[s, 0], nx, ny, nz,
         grid_place[s, 0], grid_place[s, 1], grid_place[s, 2], grid_place[s, 3],
     )  # fmt: skip
+    after = grid_index[s, 0] + nx * ny * nz
     if found[0] == inf and grid_index[s, 4] > 0:
-        return distance_beyond(x, y, z, grid_values, grid_index[s, 0] + nx * ny * nz, grid_index[s, 4])
+        return distance_beyond(x, y, z, grid_values, after, grid_index[s, 4])
+    if found[0] != found[0]:  # NaN: not measured
+        i = min(int((x - grid_place[s, 0]) / grid_place[s, 3]), nx - 2)
+        j = min(int((y - grid_place[s, 1]) / grid_place[s, 3]), ny - 2)
+        k = min(int((z - grid_place[s, 2]) / grid_place[s, 3]), nz - 2)
+        if ask_for_chunks(i, j, k, grid_values, after + grid_index[s, 4] * (6 + 9 * TOGETHER), ny, nz):
+            grid_index[s, 5] = 1
+        return inf, 0.0, 0.0, 0.0
     return found
 
 

@@ -16,12 +16,13 @@ import numpy as np
 import numpy.typing as npt
 
 from contact.errors import ContactError
-from contact.sdf_kernels import TOGETHER, fill_grid
+from contact.sdf_kernels import CHUNK, TOGETHER, fill_grid
 from contact.tree_kernels import Tree
 from contact.trees import plant
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
 
 #: A grid may have this many nodes (8 bytes each).
 MAX_NODES = 20_000_000
@@ -89,6 +90,62 @@ def nodes_along(lower: FloatArray, upper: FloatArray, resolution: int, padding: 
     return np.asarray(np.ceil((upper - lower) / spacing - 1e-9) + 2.0 * border + 1.0)
 
 
+class GrowingGrid:
+    """A grid whose values are measured where they are asked for, chunk by chunk of CHUNK nodes a side.
+
+    Parameters
+    ----------
+    points : ndarray, (n, 3), m
+        Vertices of a closed, outward oriented mesh.
+    triangles : ndarray, (t, 3)
+        Vertex numbers.
+    place : Lattice
+        Where its nodes are.
+
+    Attributes
+    ----------
+    values : ndarray, (nx, ny, nz), m
+        Exact signed distance at the nodes, NaN where it was not measured.
+    known : ndarray of bool, (cx, cy, cz)
+        Chunks that were.
+    """
+
+    def __init__(self, points: FloatArray, triangles: IntArray, place: Lattice) -> None:
+        self.values = np.full(place.shape, np.nan)
+        self.known: BoolArray = np.zeros(chunks_along(place.shape), dtype=np.bool_)
+        self._place = place
+        self._corners, self._normals = triangle_table(points, triangles)
+        forest = plant([self._corners.mean(axis=1)], 3)
+        self._tree = Tree(0, forest.leaf, forest.boxes)
+        self._whole: SdfGrid | None = None
+
+    def measure(self, wanted: BoolArray) -> None:
+        """Measure the values of some chunks, (cx, cy, cz), that are not known yet."""
+        news = wanted & ~self.known
+        if news.any():
+            place = self._place
+            fill_grid(self.values, place.origin, place.spacing, news, self._tree, self._corners, self._normals)
+            self.known |= news
+
+    def whole(self) -> SdfGrid:
+        """Measure all that is not known yet, and return the grid."""
+        if self._whole is None:
+            self.measure(np.ones_like(self.known))
+            self._whole = SdfGrid(self.values, self._place.origin, self._place.spacing)
+        return self._whole
+
+
+def chunks_along(nodes: tuple[int, int, int]) -> tuple[int, int, int]:
+    """Chunks along x, y, z of a grid of so many nodes."""
+    nx, ny, nz = (-(-count // CHUNK) for count in nodes)
+    return nx, ny, nz
+
+
+def begin_grid(points: FloatArray, triangles: IntArray, *, resolution: int, padding: float, name: str = "") -> GrowingGrid:
+    """Begin the grid that :func:`make_grid` makes of the same; parameters and errors are those of it."""
+    return GrowingGrid(points, triangles, lay_grid(points, resolution=resolution, padding=padding, name=name))
+
+
 def make_grid(points: FloatArray, triangles: IntArray, *, resolution: int, padding: float, name: str = "") -> SdfGrid:
     """Build the grid of a closed, outward oriented mesh (:class:`contact.shapes.Mesh` checks that).
 
@@ -115,12 +172,7 @@ def make_grid(points: FloatArray, triangles: IntArray, *, resolution: int, paddi
     ContactError
         When the grid would have more than ``MAX_NODES`` nodes.
     """
-    place = lay_grid(points, resolution=resolution, padding=padding, name=name)
-    values = np.empty(place.shape, dtype=np.float64)
-    corners, normals = triangle_table(points, triangles)
-    forest = plant([corners.mean(axis=1)], 3)
-    fill_grid(values, place.origin, place.spacing, Tree(0, forest.leaf, forest.boxes), corners, normals)
-    return SdfGrid(values=values, origin=place.origin, spacing=place.spacing)
+    return begin_grid(points, triangles, resolution=resolution, padding=padding, name=name).whole()
 
 
 def border_cells(lower: FloatArray, upper: FloatArray, resolution: int, padding: float) -> float:

@@ -20,12 +20,19 @@ from contact.vector_kernels import Vector, dot, entry, minus, plus, row, times, 
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
 
 #: Triangles of a block that :func:`distance_beyond` looks at together.
 TOGETHER = 16
 
 #: Nodes of a block along each side: with 2 or 4 a grid takes up to a quarter longer.
 BLOCK = 3
+
+#: Nodes of a chunk along each side, whole blocks: a grid is filled by chunks, where something comes near.
+CHUNK = 9
+
+#: A chunk of a grid whose values are not known is UNKNOWN, then WANTED by who asked for them, then KNOWN.
+UNKNOWN, WANTED, KNOWN = 0.0, 1.0, 2.0
 
 
 class Near(NamedTuple):
@@ -182,15 +189,38 @@ def closest_of_near(p: Vector, away: Vector, hair: float, seed: int, count: int,
     return best
 
 
+@njit(cache=True, inner=True)
+def ask_for_chunks(i: int, j: int, k: int, chunks: FloatArray, start: int, ny: int, nz: int) -> bool:
+    """Want the chunks with the corners of cell (i, j, k) of a grid that are unknown; return whether there are any.
+
+    ``chunks[start:]`` says of each whether it is; ``ny`` and ``nz`` are the numbers of nodes of the grid along y and z.
+    """
+    along_y, along_z = (ny + CHUNK - 1) // CHUNK, (nz + CHUNK - 1) // CHUNK
+    news = False
+    for a in range(i // CHUNK, (i + 1) // CHUNK + 1):
+        for b in range(j // CHUNK, (j + 1) // CHUNK + 1):
+            for c in range(k // CHUNK, (k + 1) // CHUNK + 1):
+                at = start + (a * along_y + b) * along_z + c
+                if chunks[at] == UNKNOWN:
+                    chunks[at], news = WANTED, True
+    return news
+
+
 @njit(cache=True)
 def fill_grid(
-    values: FloatArray, origin: FloatArray, spacing: float, tree: Tree, corners: FloatArray, normals: FloatArray
+    values: FloatArray,
+    origin: FloatArray,
+    spacing: float,
+    wanted: BoolArray,
+    tree: Tree,
+    corners: FloatArray,
+    normals: FloatArray,
 ) -> None:
-    """Fill the values (nx, ny, nz) at all nodes of a grid, by blocks of ``BLOCK`` nodes a side.
+    """Fill the values (nx, ny, nz) at the nodes of those chunks of a grid that are ``wanted`` (cx, cy, cz).
 
-    ``origin`` (3,) and ``spacing`` are in m; ``tree`` is one over the triangles, whose boxes are filled here; ``corners``
+    It goes by blocks of ``BLOCK`` nodes a side. ``origin`` (3,) and ``spacing`` are in m; ``tree`` is one over the triangles, whose boxes are filled here; ``corners``
     (t, 3, 3), m, and pseudonormals ``normals`` (t, 7, 3) are those of :func:`contact.sdf_grid.triangle_table`. It allocates its
-    room: a grid is filled once.
+    room: a chunk is filled once.
     """
     n = corners.shape[0]
     fit_boxes(tree, corners.reshape(-1, 3), np.arange(3 * n).reshape(-1, 3), 3)
@@ -203,6 +233,8 @@ def fill_grid(
     for i0 in range(0, nx, BLOCK):
         for j0 in range(0, ny, BLOCK):
             for k0 in range(0, nz, BLOCK):
+                if not wanted[i0 // CHUNK, j0 // CHUNK, k0 // CHUNK]:
+                    continue
                 centre = node(start, spacing, i0 + half, j0 + half, k0 + half)
                 count, seed = gather_near(centre, reach, seed, tree, corners, near)
                 t = seed

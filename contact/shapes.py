@@ -19,7 +19,7 @@ from contact.frustum import RIM_POINTS as RIM_POINTS, Cone as Cone
 from contact.turned_shapes import Revolved as Revolved, Thread as Thread
 
 if TYPE_CHECKING:
-    from contact.sdf_grid import Lattice, SdfGrid
+    from contact.sdf_grid import GrowingGrid, Lattice, SdfGrid
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -278,7 +278,7 @@ class Mesh:
         return points, np.zeros(len(points))
 
     def grid(self, largest_radius: float = 0.0) -> SdfGrid:
-        """Signed distance grid, built on the first call (0.3 s for 5000 triangles) and kept.
+        """Signed distance grid, built on the first call (0.3 s for 5000 triangles) and kept; detectors build only parts of it.
 
         Parameters
         ----------
@@ -292,13 +292,17 @@ class Mesh:
         ContactError
             When the grid would be too large.
         """
-        from contact.sdf_grid import make_grid
+        return self.growing_grid(largest_radius).whole()
 
-        grids: dict[tuple[int, int, int], SdfGrid] = self.__dict__["_grids"]
+    def growing_grid(self, largest_radius: float = 0.0) -> GrowingGrid:
+        """Return the same, measured only where it was asked for; parameters and errors are those of :meth:`grid`."""
+        from contact.sdf_grid import begin_grid
+
+        grids: dict[tuple[int, int, int], GrowingGrid] = self.__dict__["_grids"]
         nodes = self.lattice(largest_radius).shape  # says which grid: paddings of as many whole cells have one
         if nodes not in grids:
             padding = self._padding(largest_radius)
-            grids[nodes] = make_grid(self.points, self.triangles, resolution=self.resolution, padding=padding, name=self.name)
+            grids[nodes] = begin_grid(self.points, self.triangles, resolution=self.resolution, padding=padding, name=self.name)
         return grids[nodes]
 
     def lattice(self, largest_radius: float = 0.0) -> Lattice:
@@ -419,7 +423,7 @@ def signed_distance(shape: Shape, points: npt.ArrayLike) -> tuple[FloatArray, Fl
     distance, normal = np.empty(len(where)), np.empty((len(where), 3))
     arrays = table.kind, table.size, table.grid_values, table.grid_index, table.grid_place
     distances(0, where, *arrays, distance, normal)
-    if table.make_asked():
+    while table.make_asked():
         distances(0, where, *arrays, distance, normal)
     return distance, normal
 
@@ -473,17 +477,18 @@ class ShapeTable:
         Bounding box in the shape's frame; zero for a plane. It bounds the contacts of a mesh too:
         interpolation keeps linear bounds, so that the grid never shows less than the distance along an axis.
     grid_values : ndarray, m
-        Nodes of all grids, one after the other, and numbers of turned shapes.
-    grid_index : ndarray, (s, 5)
-        First node, number of nodes along x, y, z, and how many blocks of triangles follow the nodes; of a turned shape its first
-        number and how many pairs there are. Along x a mesh without a grid yet has 0 nodes, and ASKED once its distance was asked
-        for, see :meth:`make_asked`.
+        Of all grids, one after the other, the nodes, blocks of triangles and the states of the chunks; numbers of turned shapes.
+    grid_index : ndarray, (s, 6)
+        First node, number of nodes along x, y, z, how many blocks of triangles follow the nodes, and 1 where a distance was
+        asked for that is not known yet, see :meth:`make_asked`; of a turned shape its first number and how many pairs there
+        are. Along x a mesh without a grid yet has 0 nodes.
     grid_place : ndarray, (s, 4), m
         Position of the first node and spacing.
     """
 
     def __init__(self, shapes: list[Shape], largest_radius: list[float] | None = None) -> None:
         from contact import detect_kernels as kernels
+        from contact.sdf_grid import chunks_along
         from contact.sdf_kernels import TOGETHER
 
         n = len(shapes)
@@ -491,12 +496,12 @@ class ShapeTable:
         self.size: FloatArray = np.zeros((n, 3))
         self.box_centre: FloatArray = np.zeros((n, 3))
         self.box_half: FloatArray = np.zeros((n, 3))
-        self.grid_index: IntArray = np.zeros((n, 5), dtype=np.int64)
+        self.grid_index: IntArray = np.zeros((n, 6), dtype=np.int64)
         self.grid_place: FloatArray = np.ones((n, 4))
         #: first node of each grid, by its mesh and its numbers of nodes and blocks
         starts: dict[tuple[int, tuple[int, int, int, int]], int] = {}
-        #: meshes without a grid yet, each with the largest radius of points at it, by the number of the shape
-        self._waiting: dict[int, tuple[Mesh, float]] = {}
+        #: meshes, each with the largest radius of points at it, by the number of the shape
+        self._meshes: dict[int, tuple[Mesh, float]] = {}
         numbers: list[tuple[int, FloatArray]] = []
         length = 0
         for s, shape in enumerate(shapes):
@@ -529,31 +534,48 @@ class ShapeTable:
                 key = id(shape), (*place.shape, blocks)
                 if key not in starts:
                     starts[key] = length
-                    length += math.prod(place.shape) + blocks * (6 + 9 * TOGETHER)
+                    length += math.prod(place.shape) + blocks * (6 + 9 * TOGETHER) + math.prod(chunks_along(place.shape))
                 self.grid_index[s, 4] = blocks
                 self.kind[s], self.grid_index[s, 0] = kernels.MESH, starts[key]
                 self.grid_place[s] = (*place.origin, place.spacing)
-                self._waiting[s] = shape, radius
+                self._meshes[s] = shape, radius
         self.grid_values: FloatArray = np.zeros(length)  # room, which takes no memory before grids are written there
         for start, own_values in numbers:
             self.grid_values[start : start + len(own_values)] = own_values
 
     def make_asked(self) -> bool:
-        """Make the grids of meshes that kernels asked for and did not find; return whether there were any: then ask again."""
-        from contact.detect_kernels import ASKED
-        from contact.sdf_grid import triangle_blocks
-
-        asked = np.flatnonzero(self.grid_index[:, 1] == ASKED).tolist() if self._waiting else []
+        """Measure what kernels asked for of grids and did not find; return whether there was any: then ask again."""
+        asked = np.flatnonzero(self.grid_index[:, 5]).tolist() if self._meshes else []
         for s in asked:
-            shape, radius = self._waiting[s]
-            grid, start = shape.grid(radius), self.grid_index[s, 0]
-            self.grid_values[start : start + grid.values.size] = grid.values.ravel()
-            if self.grid_index[s, 4]:
-                blocks = triangle_blocks(shape.points, shape.triangles)
-                self.grid_values[start + grid.values.size : start + grid.values.size + blocks.size] = blocks.ravel()
-            self.grid_index[s, 1:4] = grid.values.shape
-            del self._waiting[s]
+            self._measure(s)
+        self.grid_index[asked, 5] = 0
         return bool(asked)
+
+    def _measure(self, s: int) -> None:
+        """Begin the grid of mesh s, or measure those chunks of it that are wanted."""
+        from contact.sdf_grid import triangle_blocks
+        from contact.sdf_kernels import CHUNK, KNOWN, TOGETHER, UNKNOWN, WANTED
+
+        shape, radius = self._meshes[s]
+        grid, begins = shape.growing_grid(radius), self.grid_index[s, 1] == 0
+        start, blocks = int(self.grid_index[s, 0]), int(self.grid_index[s, 4])
+        after = start + grid.values.size
+        behind = after + blocks * (6 + 9 * TOGETHER)
+        values = self.grid_values[start:after].reshape(grid.values.shape)
+        states = self.grid_values[behind : behind + grid.known.size].reshape(grid.known.shape)
+        if begins:
+            values[:] = grid.values
+            states[:] = np.where(grid.known, KNOWN, UNKNOWN)
+            if blocks:
+                self.grid_values[after:behind] = triangle_blocks(shape.points, shape.triangles).ravel()
+            self.grid_index[s, 1:4] = grid.values.shape
+            return
+        wanted = states == WANTED
+        grid.measure(wanted)
+        for chunk in np.argwhere(wanted):
+            own = tuple(slice(first, first + CHUNK) for first in (CHUNK * chunk).tolist())
+            values[own] = grid.values[own]
+        states[wanted] = KNOWN
 
 
 def _directed_edges(triangles: IntArray) -> IntArray:

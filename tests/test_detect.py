@@ -15,7 +15,7 @@ from contact import sdf_grid
 from contact.detect import Detector
 from contact.detect_kernels import search
 from contact.errors import ContactError
-from contact.sdf_grid import make_grid
+from contact.sdf_grid import begin_grid
 from contact.shape_points import first_points
 from contact.shapes import (
     Box,
@@ -388,9 +388,9 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     def make(*arrays, name, **options):
         names.append(name)
-        return make_grid(*arrays, name=name, **options)
+        return begin_grid(*arrays, name=name, **options)
 
-    monkeypatch.setattr(sdf_grid, "make_grid", make)
+    monkeypatch.setattr(sdf_grid, "begin_grid", make)
     return names
 
 

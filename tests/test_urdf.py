@@ -12,7 +12,7 @@ from command_line import Call
 
 import femsim as fs
 from contact import Box, Cylinder, Mesh, Sphere, sdf_grid
-from contact.sdf_grid import make_grid
+from contact.sdf_grid import begin_grid
 from femsim.model import robot_files
 from meshes import load_surface, make_trimesh
 from meshes.generate import box_triangles
@@ -227,7 +227,7 @@ def test_a_mesh_file_is_read_once_and_has_no_grid_before_something_is_near(
     """Five links that draw and touch with one file, in two scales: reading it for each, and grids, took most of a start."""
     read, made = [], []
     monkeypatch.setattr(robot_files, "load_surface", lambda path: read.append(path) or load_surface(path))
-    monkeypatch.setattr(sdf_grid, "make_grid", lambda *a, **named: made.append(named["name"]) or make_grid(*a, **named))
+    monkeypatch.setattr(sdf_grid, "begin_grid", lambda *a, **named: made.append(named["name"]) or begin_grid(*a, **named))
     written(tmp_path, CRANE)
     inertia = '<inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1"/></inertial>'
     links, joints = "", ""
