@@ -218,9 +218,9 @@ def fill_grid(
 ) -> None:
     """Fill the values (nx, ny, nz) at the nodes of those chunks of a grid that are ``wanted`` (cx, cy, cz).
 
-    It goes by blocks of ``BLOCK`` nodes a side. ``origin`` (3,) and ``spacing`` are in m; ``tree`` is one over the triangles, whose boxes are filled here; ``corners``
-    (t, 3, 3), m, and pseudonormals ``normals`` (t, 7, 3) are those of :func:`contact.sdf_grid.triangle_table`. It allocates its
-    room: a chunk is filled once.
+    It goes by blocks of ``BLOCK`` nodes a side. ``origin`` (3,) and ``spacing`` are in m; ``tree`` is one over the triangles,
+    whose boxes are filled here; ``corners`` (t, 3, 3), m, and pseudonormals ``normals`` (t, 7, 3) are those of
+    :func:`contact.sdf_grid.triangle_table`. It allocates its room: a chunk is filled once.
     """
     n = corners.shape[0]
     fit_boxes(tree, corners.reshape(-1, 3), np.arange(3 * n).reshape(-1, 3), 3)

@@ -398,6 +398,23 @@ def test_mesh_distance_between_nodes():
     np.testing.assert_allclose(np.linalg.norm(normal, axis=1), 1.0, rtol=0, atol=1e-14)
 
 
+def test_a_grid_is_measured_where_something_is_near_to_the_same_bits():
+    """Points in one corner of a torus, also on both sides of the border between chunks, leave most of its grid unknown."""
+    late, early = Mesh(*torus_mesh()), Mesh(*torus_mesh())
+    whole = early.grid()
+    nodes = np.random.default_rng(8).uniform(4.0, 14.0, (300, 3))
+    nodes[:3] = [[8.5] * 3, [9.0] * 3, [8.0, 8.0, 9.0]]
+    p = whole.origin + whole.spacing * nodes
+    for found, same in zip(signed_distance(late, p), signed_distance(early, p), strict=True):
+        assert np.isfinite(found).all() and found.tobytes() == same.tobytes()
+    begun = late.growing_grid()
+    assert begun.known.sum() == 8 < begun.known.size
+    measured = begun.values.copy()
+    assert np.isnan(measured).mean() > 0.9
+    assert late.grid().values.tobytes() == whole.values.tobytes() and late.growing_grid() is begun
+    assert np.nanmax(np.abs(measured - whole.values)) == 0.0
+
+
 def test_mesh_normal_is_the_gradient_of_the_interpolant():
     mesh = Mesh(*torus_mesh(), resolution=20)
     grid = mesh.grid()
