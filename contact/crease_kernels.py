@@ -6,7 +6,7 @@ capsules against cylinders, :mod:`contact.rim_kernels`.
 
 from __future__ import annotations
 
-from math import sqrt
+from math import inf, sqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -38,6 +38,9 @@ BoolArray = npt.NDArray[np.bool_]
 #: Features of an edge of a mesh against a cylinder start here, each edge has room for five.
 ON_CYLINDER = OVERLAP + 1
 
+#: Segments of a bunch, neighbours in the order of a shape, which are left out together where they are beside another segment.
+BUNCH = 32
+
 
 class Creases(NamedTuple):
     """Segments of s shapes, in the frames of these (n of them), and the triangles of meshes.
@@ -65,6 +68,8 @@ class Creases(NamedTuple):
     near, turned : ndarray, (2, most) and (2, 8, most)
         Room to work in: some segments of two shapes; in the world their middles, from the origin of the shape (m), their
         directions, half their lengths (m), and a number.
+    bunch : ndarray, (bunches, 6), m
+        Room for the centres and half extents of the boxes around bunches of those of the second side.
     """
 
     start: IntArray
@@ -82,6 +87,7 @@ class Creases(NamedTuple):
     order: IntArray
     near: IntArray
     turned: FloatArray
+    bunch: FloatArray
 
 
 @njit(cache=True)
@@ -121,11 +127,17 @@ def crossing_creases(
             if n_near_b > 0 and not fewer_a:
                 n_near_a = gather(a, b, 0, reach, creases, shapes)
             before = count
+            bunch_up(n_near_b if n_near_a > 0 else 0, creases)
+            between = minus(place_of(shapes.translation, a), place_of(shapes.translation, b))
             for k in range(n_near_a):
-                meeting(a, b, k, n_near_b, creases, shapes)
-                for m in range(n_near_b):
-                    if creases.turned[1, 7, m] <= 0.0:
-                        count = crossing(count, a, b, creases.near[0, k], creases.near[1, m], reach, creases, shapes, out)
+                for first in range(0, n_near_b, BUNCH):
+                    if past(k, first // BUNCH, between, creases):
+                        continue
+                    last = min(first + BUNCH, n_near_b)
+                    meeting(k, first, last, between, creases)
+                    for m in range(first, last):
+                        if creases.turned[1, 7, m] <= 0.0:
+                            count = crossing(count, a, b, creases.near[0, k], creases.near[1, m], reach, creases, shapes, out)
             flat = shapes.kind[a] != CAPSULE and shapes.kind[b] != CAPSULE
             if flat and count <= out.point.shape[0]:
                 count = without_needless(before, count, a, b, point_body, shapes, out)
@@ -228,20 +240,48 @@ def gather(a: int, b: int, side: int, reach: float, creases: Creases, shapes: Sh
 
 
 @njit(cache=True, inner=True)
-def meeting(a: int, b: int, k: int, n: int, creases: Creases, shapes: Shapes) -> None:
-    """Say where the line of gathered segment k of a and those of the first n of b are closest inside both: not above 0.
+def bunch_up(n: int, creases: Creases) -> None:
+    """Fill the boxes of the bunches of the first n gathered segments of the second side."""
+    others = creases.turned[1]
+    for first in range(0, n, BUNCH):
+        for i in range(3):
+            lower, upper = inf, -inf
+            for m in range(first, min(first + BUNCH, n)):
+                extent = others[6, m] * abs(others[3 + i, m])
+                lower, upper = min(lower, others[i, m] - extent), max(upper, others[i, m] + extent)
+            box = creases.bunch[first // BUNCH]
+            box[i], box[3 + i] = 0.5 * (lower + upper), 0.5 * (upper - lower)
 
-    It is what :func:`crossing` asks, up to a hair and without its divisions, for many at once: it leaves out nearly all pairs.
-    The last row of ``turned`` of b takes the answers, by how much the farther of the two places is beyond an end.
+
+@njit(cache=True, inner=True)
+def past(k: int, g: int, between: Place, creases: Creases) -> bool:
+    """Whether no segment of bunch g has a place beside gathered segment k of a: the common perpendicular would leave from there.
+
+    ``between`` (m) leads from the origin of b to that of a.
+    """
+    mine, box, far, extent = creases.turned[0], creases.bunch[g], 0.0, creases.turned[0, 6, k]
+    for i in range(3):
+        far += mine[3 + i, k] * (between[i] + mine[i, k] - box[i])
+        extent += abs(mine[3 + i, k]) * box[3 + i]
+    return abs(far) > extent * (1.0 + 1e-8)
+
+
+@njit(cache=True, inner=True)
+def meeting(k: int, first: int, last: int, between: Place, creases: Creases) -> None:
+    """Say where the line of gathered segment k of a and those from first to last of b are closest inside both: not above 0.
+
+    ``between`` (m) leads from the origin of b to that of a. It is what :func:`crossing` asks, up to a hair and without its
+    divisions, for many at once: it leaves out nearly all pairs. The last row of ``turned`` of b takes the answers, by how
+    much the farther of the two places is beyond an end.
     """
     mine, others = creases.turned[0], creases.turned[1]
-    between = minus(place_of(shapes.translation, a), place_of(shapes.translation, b))
     sx, sy, sz = between[0] + mine[0, k], between[1] + mine[1, k], between[2] + mine[2, k]
     ax, ay, az, half = mine[3, k], mine[4, k], mine[5, k], mine[6, k]
     x, y, z, dx, dy, dz, length, beyond = (
-        others[0, :n], others[1, :n], others[2, :n], others[3, :n], others[4, :n], others[5, :n], others[6, :n], others[7, :n]
+        others[0, first:last], others[1, first:last], others[2, first:last], others[3, first:last],
+        others[4, first:last], others[5, first:last], others[6, first:last], others[7, first:last],
     )  # fmt: skip
-    for m in range(n):
+    for m in range(last - first):
         ox, oy, oz = dx[m], dy[m], dz[m]
         nx, ny, nz = ay * oz - az * oy, az * ox - ax * oz, ax * oy - ay * ox
         square = (nx * nx + ny * ny + nz * nz) * (1.0 + 1e-9)

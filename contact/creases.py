@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import numpy.typing as npt
 
-from contact.crease_kernels import ON_CYLINDER, Creases
+from contact.crease_kernels import BUNCH, ON_CYLINDER, Creases
 from contact.facing_kernels import Corners
 from contact.sdf_grid import triangle_table
 from contact.shapes import Box, Capsule, Mesh, Shape
@@ -242,6 +242,7 @@ class CreaseTable:
             0.5 * length, one, two, np.concatenate(thickness), first, np.zeros(len(shapes)),
             np.concatenate([[0], np.cumsum(triangle_counts)]).astype(np.int64), np.concatenate(corners), np.concatenate(normals),
             np.arange(sum(triangle_counts)), np.zeros((2, most), dtype=np.int64), np.zeros((2, 8, most)),
+            np.zeros((most // BUNCH + 1, 6)),
         )  # fmt: skip
         self.corners = make_corners(shapes, first, margin, self.creases.along, one, two)
         self.features = max(1 + most * most, ON_CYLINDER + 5 * most)
