@@ -224,20 +224,24 @@ def test_crossing_edges_are_those_of_the_slow_twin(kinds: tuple[str, str]) -> No
 
 
 def test_edges_that_are_left_out_in_bunches_are_no_contacts() -> None:
-    """A bar turned a little lies on bars that are one mesh, of 144 creases: it crosses what it does of each alone."""
-    long, bar = box_mesh(np.array([0.4, 0.01, 0.01])), box_mesh(np.array([0.01, 0.2, 0.01]))
+    """A bar lies anywhere on bars that are one mesh, of 144 creases: it crosses what it does of each alone."""
+    short, bar = box_mesh(np.array([0.05, 0.01, 0.01])), box_mesh(np.array([0.01, 0.2, 0.01]))
     shifts = np.column_stack([np.linspace(-0.33, 0.33, 12), np.zeros((12, 2))])
     row = Mesh(
         np.concatenate([bar.points + shift for shift in shifts]),
         np.concatenate([bar.triangles + len(bar.points) * k for k in range(12)]),
     )
     rotation = Rotation.from_rotvec([[0.3, 0.02, 0.4], [0.0, 0.0, 0.0]]).as_matrix()
-    place = np.array([[0.01, 0.02, 0.03], [0.0, 0.0, 0.0]])
-    whole = crossings(detect([long, row], rotation, place, 5e-3))
-    each = [detect([long, bar], rotation, np.stack([place[0], shift]), 5e-3) for shift in shifts]
-    alone = np.concatenate([crossings(found) for found in each])
-    assert len(whole) == len(alone) == 10  # it does not reach the outer ones
-    np.testing.assert_allclose(whole, alone[np.lexsort(np.round(alone, 9).T[::-1])], atol=1e-12)
+    total = 0
+    for x in np.linspace(-0.35, 0.35, 9):
+        place = np.array([x, 0.02, 0.026])
+        whole = crossings(detect([short, row], rotation, np.stack([place, np.zeros(3)]), 5e-3))
+        each = [detect([short, bar], rotation, np.stack([place, shift]), 5e-3) for shift in shifts]
+        alone = np.concatenate([crossings(found) for found in each])
+        assert len(whole) == len(alone)
+        np.testing.assert_allclose(whole, alone[np.lexsort(np.round(alone, 9).T[::-1])], atol=1e-12)
+        total += len(whole)
+    assert total == 23
 
 
 @pytest.mark.parametrize("kinds", [("mesh", "mesh"), ("mesh", "box"), ("box", "mesh")], ids="-".join)
