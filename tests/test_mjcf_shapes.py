@@ -12,7 +12,7 @@ from scipy.spatial.transform import Rotation
 
 import femsim as fs
 from contact import Box, Mesh, Sphere
-from meshes import make_trimesh, solid_mass_properties
+from meshes import make_trimesh, solid_mass_properties, sphere_triangles
 
 #: An L, 3 m wide and high and 1 m thick.
 OUTLINE = [(0, 0), (3, 0), (3, 1), (1, 1), (1, 3), (0, 3)]
@@ -251,12 +251,18 @@ def test_wrong_fits_are_a_sentence(geom: str, said: str, tmp_path: Path) -> None
         read(tmp_path, one(pebble() + flat + hull, f"<geom {geom}/>" if "type=" in geom else f'<geom type="box" {geom}/>'))
 
 
-def test_what_is_too_small_beside_a_large_ball_is_said_with_a_way_out(tmp_path: Path) -> None:
-    """As teeth beside a neck: `ignore_contact` comes after `add_robot`, which refuses them."""
+def test_what_is_small_beside_a_large_ball_needs_no_large_grid(tmp_path: Path) -> None:
+    """As teeth beside a neck. A mesh of too many cells is refused with a way out, since `ignore_contact` comes later."""
     tooth = '<body pos="1 0 0"><joint/><geom size="0.1"/><body pos="1 0 0"><joint/><geom type="ellipsoid" size="2e-3 2e-3 4e-3"/>'
     (tmp_path / "dog.xml").write_text(
         f'<mujoco><worldbody><body><geom size="0.1"/>{tooth}</body></body></body></worldbody></mujoco>'
     )
-    with pytest.raises(fs.InputError, match=r"robot dog: its links .* leave out its contact .* Or say self_contact=False in add"):
-        fs.Scene("s").add_robot(tmp_path / "dog.xml")
-    fs.Scene("s").add_robot(tmp_path / "dog.xml", self_contact=False)
+    fs.Scene("s").add_robot(tmp_path / "dog.xml")
+    ball = sphere_triangles(0.05, 1)
+    fine = fs.Mesh(ball.points, ball.triangles, resolution=400)
+    links = [fs.RobotLink.solid(name, fs.Piece(fine, (0.2 * k, 0, 0)), 1.0) for k, name in enumerate("abc")]
+    joints = [fs.RobotJoint(f"to {name}", "a", name, axis=(0, 0, 1)) for name in "bc"]
+    robot = fs.Robot("fine", links, joints)
+    with pytest.raises(fs.InputError, match=r"robot fine: its links .* lower Mesh.resolution. Or say self_contact=False in add"):
+        fs.Scene("s").add_robot(robot)
+    fs.Scene("s").add_robot(robot, self_contact=False)

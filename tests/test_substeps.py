@@ -117,7 +117,7 @@ def bits(stepper: Stepper, report: StepReport) -> dict[str, np.ndarray]:
     assert stepper.problem is not None
     found = stepper.state.arrays() | numbers(report)
     found |= {"A": stepper.problem.A.data, "b": stepper.problem.b, "phi": stepper.problem.phi}
-    found |= {f"placed {name}": value for name, value in vars(stepper.placed).items()}
+    found |= {f"placed {name}": value for name, value in vars(stepper.placed).items() if name != "rigid"}
     for k, coupling in enumerate(stepper.system.couplings):
         found[f"coupling {k}"] = np.concatenate(coupling.forces)
         found[f"power {k}"] = np.array(coupling.power)
