@@ -36,14 +36,20 @@ def contact_velocities(
 
 
 @njit(cache=True)
-def is_slower(u: np.ndarray, v: np.ndarray, part: float) -> bool:
-    """Whether a contact velocity u, (nc, 3), is not zero, and at most such a part of the largest component of v."""
+def is_slower(u: np.ndarray, lam: np.ndarray, v: np.ndarray, part: float) -> bool:
+    """Whether a contact velocity u is at most such a part of the largest component of v, and it or its force lam is not zero.
+
+    ``u`` and ``lam`` are (nc, 3).
+    """
     most = 0.0
     for j in range(v.shape[0]):
         most = max(most, abs(v[j]))
     for m in range(u.shape[0]):
-        if 0.0 < max(abs(u[m, 0]), abs(u[m, 1]), abs(u[m, 2])) <= part * most:
-            return True
+        if max(abs(u[m, 0]), abs(u[m, 1]), abs(u[m, 2])) > part * most:
+            continue
+        for c in range(3):
+            if u[m, c] != 0.0 or lam[m, c] != 0.0:
+                return True
     return False
 
 

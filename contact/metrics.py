@@ -250,7 +250,8 @@ def law_arguments(
     """Arguments of :func:`measure_law`, with u + regularization lam for u, and + softness lam of soft contacts.
 
     ``slip``, (nc, 3), m/s, is added to the contact velocities. Where rounding makes them, and forces are such as they
-    would ask for, both are zero: two bodies that touch and fall side by side, turned, approach each other at 1e-16 m/s.
+    would ask for, both are zero, but for ``slip`` and ``regularization``: two bodies that touch and fall side by side, turned,
+    approach each other at 1e-16 m/s.
     """
     lam, same = problem.each(lam), isotropic(problem)
     u = contact_velocity(problem, v)
@@ -271,20 +272,22 @@ def _sizes_of_terms(problem: ContactProblem, v: np.ndarray) -> np.ndarray:
     """Size of the motion of which v_j is what is left, (n,), m/s: ``(sum_k (a_jk v_k)^2)^1/2 / a_jj``, at least |v_j|.
 
     Of a generalized group ``(sum_i s_i^2 a_ii / a_jj)^1/2`` over its rows, s_i as above: what rounding leaves in one equation
-    moves all of its joints. One that is at rest in a robot that falls turns at 1e-17 rad/s.
+    moves all of its joints. One that is at rest in a robot that falls turns at 1e-17 rad/s. |v_j| where squares overflow.
     """
     A, diagonal, (Av, squares) = problem.A, problem.diagonal, np.empty((2, problem.n))
     scatter_with_squares(A.indptr, A.indices, A.data, v, Av, squares)
-    for group in problem.groups:
-        if group.kind == "generalized":
-            own = slice(group.start, group.stop)
-            squares[own] = diagonal[own] * (squares[own] / diagonal[own]).sum()
-    return np.sqrt(squares) / diagonal
+    with np.errstate(over="ignore", invalid="ignore"):
+        for group in problem.groups:
+            if group.kind == "generalized":
+                own = slice(group.start, group.stop)
+                squares[own] = diagonal[own] * (squares[own] / diagonal[own]).sum()
+        sizes = np.sqrt(squares) / diagonal
+    return np.where(np.isfinite(sizes), sizes, np.abs(v))
 
 
 def _without_rounding(problem: ContactProblem, v: np.ndarray, law: LawArguments) -> LawArguments:
     """Set velocities and forces of contacts to zero that are but rounding of the terms of the velocities, in a copy."""
-    if not is_slower(law.u, v, _ASKED):
+    if not is_slower(law.u, law.lam, v, _ASKED):
         return law
     law, J = law._replace(lam=law.lam.copy()), problem.J
     hush(J.indptr, J.indices, J.data, _sizes_of_terms(problem, v), law.phi, law.rho, _ROUNDING, law.u, law.lam)

@@ -13,6 +13,8 @@ from foreign.child import Refused
 
 #: A header of PLY is not longer, bytes.
 _PLY_HEADER = 1 << 16
+#: The last line of .stl in text is not longer with what is empty behind it, bytes.
+_LAST_LINE = 1 << 12
 #: Corners of the kinds of cells that femsim asks for.
 _CORNERS = {"triangle": 3, "quad": 4, "tetra": 4}
 #: Numbers of a point in .obj with its weight or its colour, by red, green, blue and perhaps opacity.
@@ -170,11 +172,17 @@ def _sets(path: str, mesh: Any, wanted: list[bool]) -> dict[str, np.ndarray]:
 def _by_either(path: str) -> Any:
     """Read an .obj or .stl file by meshio, or by trimesh where that cannot.
 
-    meshio cannot join texture or normals that have numbers of their own in .obj, nor pass over empty lines in the text of .stl.
-    Colours that follow the coordinates of a point are left out.
+    meshio cannot join texture or normals that have numbers of their own in .obj, nor pass over an empty line before the last one
+    of .stl in text, where Assimp writes one. Colours that follow the coordinates of a point are left out. A text of .stl that is
+    cut off may end between two triangles, so its last line is asked for.
     """
     import meshio
 
+    if path.lower().endswith(".stl"):
+        with open(path, "rb") as stream:
+            stream.seek(max(0, stream.seek(0, io.SEEK_END) - _LAST_LINE))
+            if not stream.read().rstrip().rpartition(b"\n")[2].lstrip().lower().startswith(b"endsolid"):
+                raise Refused("it is cut off: a text of .stl ends with endsolid, and in binary its size is that of its triangles")
     try:
         read: Any = meshio.read(path)
         if np.ndim(read.points) == 2 and read.points.shape[1] in _COLOURED:

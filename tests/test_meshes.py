@@ -560,15 +560,20 @@ def test_colours_of_points_of_obj_files_are_left_out(tmp_path):
         assert len(read.points) == 42 and read.signed_volume == pytest.approx(sphere.signed_volume, rel=1e-12)
 
 
-def test_stl_in_text_with_empty_lines_is_read(tmp_path):
+def test_stl_in_text_is_read_with_empty_lines_and_refused_where_it_is_cut_off(tmp_path):
     pytest.importorskip("trimesh", reason="the extra mesh is not installed")
     sphere = meshes.sphere_triangles(1.0, 1)
     corners = sphere.points[sphere.triangles].tolist()
     facets = ["\n".join(f"  vertex {x!r} {y!r} {z!r}" for x, y, z in facet) for facet in corners]
     text = "\n\n".join(f" facet normal 0 0 0\n  outer loop\n{facet}\n  endloop\n endfacet" for facet in facets)
-    (tmp_path / "ball.stl").write_text(f"solid scene\n{text}\nendsolid scene\n")
-    read = meshes.load_surface(tmp_path / "ball.stl", closed=True)
+    path = tmp_path / "ball.stl"
+    path.write_text(f"solid scene\n{text}\n\nendsolid scene\n")
+    read = meshes.load_surface(path, closed=True)
     assert len(read.points) == 42 and read.signed_volume == pytest.approx(sphere.signed_volume, rel=1e-6)
+    whole = path.read_text()
+    path.write_text(whole[: whole.rindex(" facet")])  # after a triangle
+    with pytest.raises(meshes.MeshError, match=r"ball\.stl: the file cannot be read as \.stl \(it is cut off: a text"):
+        meshes.load_surface(path)
 
 
 def test_glb_files_are_read_as_their_scene_places_them(tmp_path):

@@ -496,6 +496,9 @@ def test_what_rounding_makes_of_two_bodies_that_fly_side_by_side_is_no_contact()
     assert m.contact_residual(problem, apart, rubs) == 0.0
     assert m.contact_residual(problem, v + np.repeat([0.0, 1e-12], 3), rubs) > 0.1  # this is motion
     assert m.contact_residual(problem, apart, np.array([[0.0, 1e-9, 0.0]])) > 0.1  # and this a force
+    assert m.contact_residual(problem, v, rubs) == 0.0  # no velocity at all
+    huge = replace(problem, A=1e155 * problem.A, b=1e155 * problem.b)  # squares of its terms overflow
+    assert m.contact_residual(huge, v, np.array([[0.0, 1e145, 0.0]])) > 0.1
 
 
 @pytest.mark.parametrize("kind, wanted", [("generalized", 0.0), ("nodes", 1.0)])
@@ -520,8 +523,9 @@ def test_what_counts_as_rounding_by_its_formula(seed: int) -> None:
     lam = (rho * reach.max(axis=1))[:, None] * [[1e-15], [2e-14], [1e-15], [1.0]] * np.ones((1, 3))
     wanted_u, wanted_lam = u.copy(), lam.copy()
     wanted_u[0], wanted_lam[0] = 0.0, 0.0
-    assert is_slower(u, np.array([0.0, -1.0]), 1e-12) and not is_slower(u[3:], np.array([0.0, -1.0]), 1e-12)
-    assert not is_slower(np.zeros((2, 3)), np.ones(2), 1e-12)
+    one, none = np.array([0.0, -1.0]), np.zeros((2, 3))
+    assert is_slower(u, lam, one, 1e-12) and not is_slower(u[3:], lam[3:], one, 1e-12)
+    assert is_slower(none, lam[:2], one, 1e-12) and not is_slower(none, none, one, 1e-12)
     hush(J.indptr, J.indices, J.data, sizes, phi, rho, 1e-14, u, lam)
     assert np.array_equal(u, wanted_u) and np.array_equal(lam, wanted_lam)
 
