@@ -303,3 +303,55 @@ def test_axes_of_a_reading_are_those_of_when_the_force_acts(theta: float | None)
     angle = rate * (run.steps["time_s"] - (0.5 * dt if theta is None else 0.0))
     weight = 0.5 * 9.81 * np.column_stack([-np.sin(angle), np.zeros_like(angle), np.cos(angle)])
     np.testing.assert_allclose(run.sensors["wrist_measured"].force, weight, atol=1e-4)
+
+
+def test_a_reading_of_a_joint_moves_its_torque_from_the_joint() -> None:
+    """A box and a soft bar stick out of a wall: about their centres of mass what holds them has no torque."""
+    scene = fs.Scene("wall", dt=0.01, duration=0.3, theta=1.0)
+    scene.add_rigid("box", fs.Box((0.01, 0.01, 0.01)), mass=1.0, position=(0.5, 0, 0))
+    stiff = fs.Elastic(1e8, 0.3, 1000.0, rayleigh_beta=0.01)
+    bar = scene.add_soft("bar", fs.box_tets((0.06, 0.02, 0.02), (6, 2, 2)), stiff, position=(0.03, 0.3, 0))
+    scene.join("box", "world", at=(0.3, 0, 0), name="arm")
+    scene.join(bar, "world", at=(0, 0.3, 0), where=lambda x: x[:, 0] < 1e-6, name="glue")
+    scene.sensor("arm", "arm", kind="reaction", reading=fs.Reading(point=(0.5, 0, 0)))
+    scene.sensor("glue", "glue", kind="reaction", reading=fs.Reading(point=(0.03, 0.3, 0)))
+    run = fs.simulate(scene)
+    np.testing.assert_allclose(run.sensors["arm"].torque[-1], (0, -0.2 * 9.81, 0), atol=1e-6)
+    np.testing.assert_allclose(run.sensors["arm_measured"].torque[-1], 0.0, atol=1e-6)
+    np.testing.assert_allclose(run.sensors["glue"].torque[-1], (0, -0.024 * 9.81 * 0.03, 0), atol=1e-5)
+    np.testing.assert_allclose(run.sensors["glue_measured"].torque[-1], 0.0, atol=1e-5)
+
+
+def test_a_gripper_that_turns_leaves_no_torque_of_its_weight() -> None:
+    """Its centre of mass counts where its base does: where both are when the torque acts."""
+    scene = fs.Scene("turning", dt=0.005, duration=0.5)
+    finger = fs.Finger("f", fs.Box((0.01, 0.01, 0.01)), offset=(0, 0.1, 0), closing=(0, 0, 1), mass=0.5)
+    hand = scene.add_gripper("hand", [finger])
+    scene.drive(hand, lambda t: (np.zeros(3), np.array([3.0 * t, 0.0, 0.0])))
+    scene.drive(hand, position=lambda t: 0.0, fingers=True, stiffness=1e6, damping=2e3)
+    scene.sensor("wrist", hand, kind="mount", reading=fs.Reading(tool="body"))
+    np.testing.assert_allclose(fs.simulate(scene).sensors["wrist_measured"].torque[-1], 0.0, atol=1e-5)
+
+
+@pytest.mark.parametrize("theta", [None, 1.0])
+def test_arms_about_a_fixed_point_are_those_of_when_the_force_acts(theta: float | None) -> None:
+    """What moves level at 0.5 m/s: a box, held nodes and the held ends of two rods, about a point of the world."""
+    dt, speed, up = 0.01, 0.5, np.linspace((0.0, 0.0, 0.0), (0.0, 0.0, -0.05), 6)
+    scene = fs.Scene("level", dt=dt, duration=0.1, **({} if theta is None else {"theta": theta}))
+    motion, rubber = fs.Motion([0.0, 1.0], [(0, 0, 0), (speed, 0, 0)], smooth=False), fs.Elastic(1e7, 0.3, 1000.0)
+    box = scene.add_rigid("box", fs.Box((0.01, 0.01, 0.01)), mass=1.0, velocity=(speed, 0, 0))
+    scene.drive(box, motion)
+    cube = scene.add_soft("cube", fs.box_tets((0.02, 0.02, 0.02), 2), rubber, position=(0, 1, 0), velocity=(speed, 0, 0))
+    held = scene.hold(cube, lambda x: x[:, 2] > 0.0099, motion)
+    for name, end, y in (("own", fs.RodEnd("clamped", motion=motion), 2.0), ("carried", fs.RodEnd("clamped", on=box), 0.0)):
+        rod = scene.add_rod(name, up + np.array((0, y, 0)), fs.circular_section(0.004), rubber, start=end, velocity=(speed, 0, 0))
+        scene.sensor(name, rod, kind="start", reading=fs.Reading(point=(0, y, 0)))
+    scene.sensor("box", box, kind="mount", reading=fs.Reading(point=(0, 0, 0)))
+    scene.sensor("cube", held, kind="mount", reading=fs.Reading(point=(0, 1, 0)))
+    run = fs.simulate(scene)
+    way = speed * (run.steps["time_s"][-1] - (0.5 * dt if theta is None else 0.0))
+    for name in ("box", "cube", "own", "carried"):
+        true, shown = run.sensors[name], run.sensors[f"{name}_measured"]
+        arm = (shown.torque[-1, 1] - true.torque[-1, 1]) / -true.force[-1, 2]
+        above = 0.01 * true.force[-1, 0] / -true.force[-1, 2] if name == "cube" else 0.0  # held nodes are 10 mm above the point
+        assert arm - above == pytest.approx(way, abs=1e-4)

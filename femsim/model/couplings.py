@@ -174,6 +174,10 @@ class Coupling(Protocol):
         """Numbers of a sensor on it after a step, in the order of the columns of its kind; none without such a kind."""
         ...
 
+    def about(self, q: Sequence[np.ndarray]) -> np.ndarray:
+        """Point (3,), m, world, that a torque of :meth:`reading` is about, at coordinates of the bodies of ``rows``."""
+        ...
+
     def pull_on(self, body: int, link: int) -> np.ndarray:
         """Mean wrench of the last step on a link of a body (by its number) on a joint, and on all that hangs on it, (6,).
 
@@ -255,6 +259,10 @@ class CouplingDefaults:
     def take_acted(self, acted: Mapping[str, np.ndarray]) -> None:
         """Answer that these acted."""
         self.forces, self.power = tuple(acted["forces"]), float(acted["power"][0])
+
+    def about(self, q: Sequence[np.ndarray]) -> np.ndarray:
+        """Any point: it reads no torque."""
+        return np.zeros(3)
 
     def pull_on(self, body: int, link: int) -> np.ndarray:
         """Nothing: it does not act on links."""

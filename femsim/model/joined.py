@@ -336,6 +336,11 @@ class Joined(CouplingDefaults):
         """Force and torque on the first side, about the joint."""
         return tuple(self.wrench.tolist())
 
+    def about(self, q: Sequence[np.ndarray]) -> np.ndarray:
+        """Place of the joint on the first side, or mean of the glued nodes."""
+        first = self.sides[0]
+        return first.place(None if first.frame is None else q[0])[:3].copy()
+
     def pull_on(self, body: int, link: int) -> np.ndarray:
         """Wrench of the joint on a link and what hangs on it."""
         own = [pull for carrier, pull in zip(self._carriers, self._pulls, strict=True) if carrier == (body, link)]

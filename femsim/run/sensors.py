@@ -8,6 +8,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,16 +16,31 @@ from femsim.base.errors import InputError
 from femsim.base.rotations import cross
 from femsim.model.bodies.body import Body
 from femsim.model.bodies.outputs import Marker
+from femsim.model.couplings import Coupling
 from femsim.run.instruments import Instrument
 from femsim.run.selection import GapSearch, Selection, exerted
 from femsim.scene.scene import Scene
 from femsim.scene.sensor_kinds import SENSOR_KINDS, WRENCH, SensorSpec
 from femsim.step.contacts import StepContacts
+from femsim.step.placed import Placed
+from femsim.step.prescribed import held_points
 from femsim.step.report import StepReport
+from femsim.step.state import State
 from femsim.step.stepper import Stepper
 
 #: Contacts of a node press about the same way where the cosine of their normals is more than this.
 _ABOUT = 0.7
+
+
+class Acted(NamedTuple):
+    """When what a step read acted: forces are means over it, by backward Euler those at its end.
+
+    The state then, where the parts are then, and how long that is before the end of the step, s.
+    """
+
+    state: State
+    placed: Placed
+    back: float
 
 
 class Reader(ABC):
@@ -53,9 +69,9 @@ class Reader(ABC):
     def read(self, report: StepReport) -> Sequence[float] | np.ndarray:
         """Give the numbers of the sensor after a step, in the order of its columns."""
 
-    def origin(self) -> np.ndarray:
+    def origin(self, acted: Acted) -> np.ndarray:
         """Point (3,), m, world, that a torque is about: the centre of mass of the part, the world's origin for obstacles."""
-        return self.stepper.placed.reference[self.part]
+        return acted.placed.reference[self.part]
 
     def memory(self) -> dict[str, np.ndarray]:
         """Give what the reader carries from step to step, arrays by name, for :meth:`recall`."""
@@ -114,9 +130,12 @@ class MountReader(Reader):
         """As the step counted it; zero for a body without a drive."""
         return report.mount.get(self.sensor.hold or self.body.name, np.zeros(6))
 
-    def origin(self) -> np.ndarray:
+    def origin(self, acted: Acted) -> np.ndarray:
         """Centre of the base, or mean of the held nodes."""
-        return self.stepper.held_centre(self.sensor.hold) if self.sensor.hold else super().origin()
+        if not self.sensor.hold:
+            return super().origin(acted)
+        hold = next(hold for hold in self.stepper.scene.holds if hold.name == self.sensor.hold)
+        return np.asarray(held_points(self.stepper.system, hold, acted.state).mean(axis=0))
 
 
 class RodEndReader(Reader):
@@ -130,9 +149,9 @@ class RodEndReader(Reader):
         """As the step counted it."""
         return self.body.held_end(self._end)[0]
 
-    def origin(self) -> np.ndarray:
+    def origin(self, acted: Acted) -> np.ndarray:
         """Place of the frame."""
-        return self.body.held_end(self._end)[1]
+        return self.body.held_end(self._end, acted.back)[1]
 
 
 class JointReader(Reader):
@@ -211,7 +230,7 @@ class MarkerReader(Reader):
     def read(self, report: StepReport) -> np.ndarray:
         """Position at the end of the step."""
         marker: Marker | None = self.sensor.marker
-        return self.origin() if marker is None else self.body.marker_position(self.q, marker)
+        return self.stepper.placed.reference[self.part] if marker is None else self.body.marker_position(self.q, marker)
 
 
 class CouplingReader(Reader):
@@ -219,7 +238,21 @@ class CouplingReader(Reader):
 
     def read(self, report: StepReport) -> Sequence[float]:
         """As the coupling gives it."""
-        return next(c for c in self.stepper.scene.couplings if c.name == self.sensor.coupling).reading()
+        return self.coupling.reading()
+
+    @property
+    def coupling(self) -> Coupling:
+        """The coupling."""
+        return next(c for c in self.stepper.scene.couplings if c.name == self.sensor.coupling)
+
+
+class ReactionReader(CouplingReader):
+    """Wrench of a joint on the body named first."""
+
+    def origin(self, acted: Acted) -> np.ndarray:
+        """Where the joint is, or the mean of the glued nodes."""
+        slices = self.stepper.system.q_slices
+        return self.coupling.about([acted.state.q[slices[body]] for body, _ in self.coupling.rows])
 
 
 class EnergyReader(Reader):
@@ -381,7 +414,7 @@ READERS: dict[str, type[Reader]] = {
     "mount": MountReader,
     "start": RodEndReader,
     "end": RodEndReader,
-    "reaction": CouplingReader,
+    "reaction": ReactionReader,
     "chamber": CouplingReader,
     "tendon": CouplingReader,
     "joint": JointReader,
@@ -431,11 +464,12 @@ class Sensors:
     def row(self, report: StepReport) -> list[float]:
         """Read all sensors after a step: the row of sensors.csv."""
         row, measured = [report.time], []
+        acted = self._acted(report) if self._instruments else None
         for reader in self._readers:
             values = [float(x) for x in reader.read(report)]
             row += values
-            if reader.sensor.name in self._instruments:
-                measured += [float(x) for x in self._shown(reader, report, np.array(values))]
+            if acted is not None and reader.sensor.name in self._instruments:
+                measured += [float(x) for x in self._shown(reader, acted, report.time, np.array(values))]
         self._keep()
         return row + measured
 
@@ -451,29 +485,28 @@ class Sensors:
         if memory or self._stepper.state.sensors:
             self._stepper.state = replace(self._stepper.state, sensors=memory)
 
-    def _turn(self, part: int, report: StepReport) -> np.ndarray:
-        """Axes of a part, (3, 3), when what a step read acted: forces are means over it, by backward Euler those at its end."""
+    def _acted(self, report: StepReport) -> Acted:
+        """Give the moment at which what a step read acted."""
         stepper, back = self._stepper, (1.0 - report.theta) * sum(length for length, _ in report.parts)
         if back == 0.0:
-            return stepper.link_pose(part)[0]
-        state = stepper.state
-        return stepper.contacts.places.read(stepper.system.moved(state, state.v_hat, -back)).rotation[part]
+            return Acted(stepper.state, stepper.placed, back)
+        state = stepper.system.moved(stepper.state, stepper.state.v_hat, -back)
+        return Acted(state, stepper.contacts.places.read(state), back)
 
-    def _shown(self, reader: Reader, report: StepReport, wrench: np.ndarray) -> np.ndarray:
-        """Give what the instrument of a sensor shows of its wrench, (6,)."""
-        stepper, reading, origin = self._stepper, reader.sensor.reading, reader.origin()
+    def _shown(self, reader: Reader, acted: Acted, time: float, wrench: np.ndarray) -> np.ndarray:
+        """Give what the instrument of a sensor shows of its wrench, (6,), after a step that ended at a time, s."""
+        stepper, reading, origin, placed = self._stepper, reader.sensor.reading, reader.origin(acted), acted.placed
         assert reading is not None
         named = reading.turns and reading.frame != "body"
         part = stepper.scene.part_names.index(reading.frame) if named else reader.part
-        turn = self._turn(part, report) if reading.turns or isinstance(reading.tool, tuple) else stepper.link_pose(part)[0]
         tool = None
         if reading.tool == "body":
-            tool = (reader.body.mass, reader.body.centre_of_mass(reader.q))
+            q = acted.state.q[stepper.system.q_slices[reader.index]]
+            tool = (reader.body.mass, reader.body.centre_of_mass(q))
         elif reading.tool is not None:
-            own = turn if part == reader.part else self._turn(reader.part, report)
-            tool = (reading.tool[0], origin + own @ reading.tool[1])
-        pose = turn, stepper.link_pose(part)[1]
-        return self._instruments[reader.sensor.name].read(report.time, wrench, origin, pose, tool)
+            tool = (reading.tool[0], origin + placed.rotation[reader.part] @ reading.tool[1])
+        pose = placed.rotation[part], placed.translation[part]
+        return self._instruments[reader.sensor.name].read(time, wrench, origin, pose, tool)
 
     def _carriers(self) -> dict[str, Reader | Instrument]:
         """Name what carries something from step to step, by the beginning of its names."""

@@ -18,7 +18,7 @@ class Reading:
     """Options of a force/torque sensor; every default changes nothing.
 
     What they make of the true wrench goes to further columns ``NAME_measured_fx_N`` ..., in this order: point, weight, frame,
-    low-pass, sampling, bias and noise. Poses are those at the end of the step.
+    low-pass, sampling, bias and noise. Poses are those of when the force acts: its mean over the step is that in its middle.
 
     Parameters
     ----------

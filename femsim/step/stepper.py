@@ -34,7 +34,7 @@ from femsim.step.measure import measure
 from femsim.step.newton import Newton, Solved, linearise_ahead, solve_step, started_from
 from femsim.step.placed import Placed
 from femsim.step.predict import predicted, remembered
-from femsim.step.prescribed import Prescribed, exact_holds, held_points, prescribed, prescribed_rows
+from femsim.step.prescribed import Prescribed, exact_holds, prescribed, prescribed_rows
 from femsim.step.report import StepReport
 from femsim.step.start import check_start
 from femsim.step.state import Memory, State
@@ -482,11 +482,6 @@ class Stepper:
         if self._placed[0] != q:
             self._placed = (q, self.contacts.places.read(self.state))
         return self._placed[1]
-
-    def held_centre(self, name: str) -> np.ndarray:
-        """Mean position (3,), m, of held nodes."""
-        hold = next(hold for hold in self.scene.holds if hold.name == name)
-        return np.asarray(held_points(self.system, hold, self.state).mean(axis=0))
 
     def link_pose(self, part: int) -> tuple[np.ndarray, np.ndarray]:
         """World rotation (3, 3) and position (3,) of a part of the scene."""

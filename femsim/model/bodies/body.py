@@ -422,8 +422,11 @@ class Body(Protocol):
         """Frame on a part that holds the end of a rod, at a pose (7,); ``radius`` (m) is that of the rod's contacts."""
         ...
 
-    def held_end(self, end: int) -> tuple[np.ndarray, np.ndarray]:
-        """Wrench (6,), N and N m, of a rod on the frame that holds its end (0 start, 1 end), and the place (3,), m, of that."""
+    def held_end(self, end: int, back: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
+        """Wrench (6,), N and N m, of a rod on the frame that holds its end (0 start, 1 end), and the place (3,), m, of that.
+
+        The place is that in the last step, ``back`` s before its end.
+        """
         ...
 
     def link_momentum(self, q: np.ndarray, v: np.ndarray, link: int) -> tuple[float, np.ndarray]:

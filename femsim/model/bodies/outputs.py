@@ -204,7 +204,7 @@ class OutputDefaults:
         """Refuse: nothing of it can carry a frame."""
         raise InputError(f"{self.name}: a {self.what} carries no frame, for a joint or the end of a rod.")
 
-    def held_end(self, end: int) -> tuple[np.ndarray, np.ndarray]:
+    def held_end(self, end: int, back: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
         """Refuse: only rods have ends."""
         raise InputError(f"{self.name}: a {self.what} has no ends that anything holds.")
 

@@ -290,9 +290,9 @@ class Rod(SteppedRod):
         held = {side for side, end in zip(("start", "end"), self.ends, strict=True) if end.kind != "free"}
         return super().sensor_kinds(link) | held
 
-    def held_end(self, end: int) -> tuple[np.ndarray, np.ndarray]:
-        """Wrench of the last step on the frame of an end, and where that is."""
-        return self.end_wrench[end], self.end_frames[end, :3]
+    def held_end(self, end: int, back: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
+        """Wrench of the last step on the frame of an end, and where that was."""
+        return self.end_wrench[end], self.end_frames[end, :3] - back * self._frames.twist(end)[:3]
 
     def describe(self) -> dict[str, Any]:
         """Its material, links, section, ends and damping."""
