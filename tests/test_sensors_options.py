@@ -355,3 +355,17 @@ def test_arms_about_a_fixed_point_are_those_of_when_the_force_acts(theta: float 
         arm = (shown.torque[-1, 1] - true.torque[-1, 1]) / -true.force[-1, 2]
         above = 0.01 * true.force[-1, 0] / -true.force[-1, 2] if name == "cube" else 0.0  # held nodes are 10 mm above the point
         assert arm - above == pytest.approx(way, abs=1e-4)
+
+
+@pytest.mark.parametrize("stiffness", [None, (1e6, 1e4)])
+def test_a_tool_turns_with_the_held_nodes_that_carry_it(stiffness: tuple[float, float] | None) -> None:
+    """A hanging bar, held above and turned by 1.5 rad: its weight, given as a tool, leaves no torque."""
+    scene = fs.Scene("turned", dt=0.02, duration=0.6, theta=1.0)
+    stiff = fs.Elastic(1e8, 0.3, 1000.0, rayleigh_beta=0.01)
+    bar = scene.add_soft("bar", fs.box_tets((0.02, 0.02, 0.06), (2, 2, 6)), stiff, position=(0, 0, -0.03))
+    motion = fs.Motion([0.0, 0.3], [(0, 0, 0), (0, 0, 0)], [(0, 0, 0), (1.5, 0, 0)])
+    held = scene.hold(bar, lambda x: x[:, 2] > -1e-6, motion, stiffness=stiffness)
+    scene.sensor("wrist", held, kind="mount", reading=fs.Reading(tool=(0.024, (0, 0, -0.03))))
+    run = fs.simulate(scene)
+    assert run.sensors["wrist"].torque[-1, 0] == pytest.approx(0.024 * 9.81 * 0.03 * np.sin(1.5), rel=1e-2)
+    np.testing.assert_allclose(run.sensors["wrist_measured"].torque[-1], 0.0, atol=5e-5)

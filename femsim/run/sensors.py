@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from femsim.base.errors import InputError
-from femsim.base.rotations import cross
+from femsim.base.rotations import cross, nearest_rotation
 from femsim.model.bodies.body import Body
 from femsim.model.bodies.outputs import Marker
 from femsim.model.couplings import Coupling
@@ -72,6 +72,10 @@ class Reader(ABC):
     def origin(self, acted: Acted) -> np.ndarray:
         """Point (3,), m, world, that a torque is about: the centre of mass of the part, the world's origin for obstacles."""
         return acted.placed.reference[self.part]
+
+    def axes(self, acted: Acted) -> np.ndarray:
+        """Axes that turn with the part, (3, 3), as columns."""
+        return acted.placed.rotation[self.part]
 
     def memory(self) -> dict[str, np.ndarray]:
         """Give what the reader carries from step to step, arrays by name, for :meth:`recall`."""
@@ -132,10 +136,20 @@ class MountReader(Reader):
 
     def origin(self, acted: Acted) -> np.ndarray:
         """Centre of the base, or mean of the held nodes."""
+        return self._held(acted)[0].mean(axis=0) if self.sensor.hold else super().origin(acted)
+
+    def axes(self, acted: Acted) -> np.ndarray:
+        """Of held nodes axes that turn as they do, the world's where they start; nodes in one line do not roll about it."""
         if not self.sensor.hold:
-            return super().origin(acted)
+            return super().axes(acted)
+        points, start = (x - x.mean(axis=0) for x in self._held(acted))
+        spread = points.T @ start
+        return nearest_rotation(spread + (1e-12 * float((start**2).sum()) + np.finfo(np.float64).tiny) * np.eye(3))
+
+    def _held(self, acted: Acted) -> tuple[np.ndarray, np.ndarray]:
+        """Where the held nodes are, and where they start, (k, 3), m."""
         hold = next(hold for hold in self.stepper.scene.holds if hold.name == self.sensor.hold)
-        return np.asarray(held_points(self.stepper.system, hold, acted.state).mean(axis=0))
+        return held_points(self.stepper.system, hold, acted.state), hold.rest
 
 
 class RodEndReader(Reader):
@@ -504,7 +518,7 @@ class Sensors:
             q = acted.state.q[stepper.system.q_slices[reader.index]]
             tool = (reader.body.mass, reader.body.centre_of_mass(q))
         elif reading.tool is not None:
-            tool = (reading.tool[0], origin + placed.rotation[reader.part] @ reading.tool[1])
+            tool = (reading.tool[0], origin + reader.axes(acted) @ reading.tool[1])
         pose = placed.rotation[part], placed.translation[part]
         return self._instruments[reader.sensor.name].read(time, wrench, origin, pose, tool)
 

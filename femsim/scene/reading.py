@@ -31,7 +31,8 @@ class Reading:
         names a part (it moves along), else a fixed point of the world. Default: the reference point, see docs/outputs.md.
     tool : (float, (3,) float) or "body", kg and m, optional
         What hangs on a mount sensor and has its weight taken off: mass and centre of mass (frame of the body, from the reference
-        point), or the driven body as it is, a gripper with its fingers, or the soft body whose nodes are held.
+        point; of held nodes in axes that turn with them, the world's at the start), or the driven body as it is, a gripper with
+        its fingers, or the soft body whose nodes are held.
     lowpass : float, Hz, optional
         Cut-off of a causal Butterworth filter of second order (it delays, as in an instrument).
     rate : float, Hz, optional
