@@ -355,6 +355,26 @@ def test_a_free_robot_keeps_its_momenta(seed: int) -> None:
     )  # fmt: skip
 
 
+@pytest.mark.parametrize("seed", range(2))
+def test_a_robot_on_a_base_at_rest_keeps_its_energy(seed: int) -> None:
+    """All kinds of joints, damped, let go: what it loses is what its joints take. It had up to 2 and 13 mJ more or less."""
+    rng = np.random.default_rng(seed)
+    scene = fs.Scene("let go", dt=0.01, nonlinear_tolerance=1e-10)
+    robot = random_robot(rng)
+    speeds = {name: 4.0 * rng.standard_normal() for name in robot.joint_names() if name != "j3"}
+    scene.add_robot(robot, name="arm", speeds=speeds)
+    sim, (body,), rows = fs.Simulation(scene), scene.bodies, []
+    q, v = sim.state.q, sim.state.v
+    start = body.kinetic_energy(q, v) - body.mass * float(scene.gravity @ body.centre_of_mass(q))
+    for _ in range(60):
+        rows.append(sim.step().row())
+    names = ("kinetic_energy_J", "potential_energy_J", "joint_loss_J", "other_loss_J")
+    kinetic, potential, lost, other = (np.array([row[name] for row in rows]) for name in names)
+    assert np.ptp(kinetic) > 5.0 and lost[-1] > 0.05
+    np.testing.assert_allclose(kinetic + potential + lost, start, rtol=0.0, atol=1e-8 * kinetic.max())
+    assert np.abs(other).max() < 1e-8 * kinetic.max()
+
+
 def thin_links(kind: Literal["spherical", "revolute"], radius: float = 3e-4) -> fs.Robot:
     """Two rods, 30 mm long, on joints whose axis is square to both."""
     mass = 1150.0 * np.pi * radius**2 * 0.03

@@ -38,7 +38,8 @@ class TreeBody(LinkedBody):
     The spin of thin links that turn fast changes by :func:`tree_kernels.thin_impulse`: h1 - h0 would drive that about the thin
     axis by the much larger one across it, see :func:`tree_step_kernels.find_leaking`.
     At the end the velocity of the base is the one with which linear and angular momentum of the whole have changed by the
-    impulses of the step, to the last digits; energy is kept to the order of the step only. Where the base itself is such a link
+    impulses of the step, to the last digits. Energy-momentum steps keep the energy exactly where the base rests and no joint
+    follows a motion, see :func:`tree_step_kernels.keep_energy`, else to the order of the step. Where the base is a thin link
     backward Euler leaves it the velocity of the equations: energy never grows, angular momentum has an error of order dt.
 
     Joints that are damped hard, by a servo say, would turn their speed round in each step of theta < 1. So an impulse at the end
@@ -87,7 +88,7 @@ class TreeBody(LinkedBody):
         #: rate of momentum of the last linearisation, and where it was; mass matrix, rate and place of the last residual
         self._rate_there, self._place = np.zeros(self.n_v), np.zeros(self.n_v)
         self._asked = (np.zeros((self.n_v, self.n_v)), self._rate_there, self._place)
-        self._implicit = 1.0
+        self._implicit, self._gravity = 1.0, np.zeros(3)
         self._slope, self._calmed = np.zeros((self.n_v, self.n_v)), np.zeros(self.n_v)
         self._calmed_to = np.zeros(self.n_v)
         #: whether nothing prescribes how its base moves
@@ -199,7 +200,7 @@ class TreeBody(LinkedBody):
         Departure from the paper, which evaluates M, C and the forces where the step starts: here they are those within the step
         that the velocities of its start lead to. The next linearisation is needed less often.
         """
-        self._implicit, self._conserving = settings.theta * settings.dt, settings.conserving
+        self._implicit, self._conserving, self._gravity = settings.theta * settings.dt, settings.conserving, settings.gravity
         self._start_motors(t, settings)
         there = self._configuration(q)
         begun = self._start(q, v, settings)
@@ -298,12 +299,18 @@ class TreeBody(LinkedBody):
         if len(self._led):
             self.effort[self._led] = step.drive[self._led]
         forces = super().balance(step)
+        forces = replace(forces, power=forces.power + self._power_of_gravity(step))
         if not self._calmed.any():
             return forces
         if forces.drive is not None:
             forces.drive[3:6] += self._configuration(step.q_new).M[3:6] @ self._calmed / step.dt
         power, lost = self._add_calming(step)
-        return replace(forces, power=power, lost=forces.lost + lost)
+        return replace(forces, power=forces.power + power, lost=forces.lost + lost)
+
+    def _power_of_gravity(self, step: BodyStep) -> float:
+        """Power of gravity by the way of the centre of mass, W, beyond what its force where the step led has on v_hat."""
+        way = self.centre_of_mass(step.q_new) - self.centre_of_mass(step.q)
+        return float(self._gravity @ (self.mass / step.dt * way - self._asked[0][:3] @ step.v_hat))
 
     def _add_calming(self, step: BodyStep) -> tuple[float, float]:
         """Add the impulses that calmed joints to efforts and damping of the step; a free base gives way to them.
