@@ -14,9 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from contact.compiled import njit
-from contact.crease_kernels import Creases
+from contact.crease_kernels import Creases, depth_in
 from contact.detect_kernels import BOX, DEEPER, HAIR, LEAN, MESH, write_frame
-from contact.placed_kernels import Output, Shapes, axis_of, move_up, own, place_of, world
+from contact.placed_kernels import Output, Shapes, axis_of, move_up, moved, own, place_of, world
 from contact.vector_kernels import Vector, dot, minus, plus, row
 
 FloatArray = npt.NDArray[np.float64]
@@ -104,7 +104,8 @@ def held(
     It is the nearest face at an edge that the corner faces (up to LEAN), of those within a hair of each other the one that it
     faces most. The corner lies above the edge or beside it on the face, within a hair; or, where it does not face what is
     nearest (``lean``), or is on an edge of a mesh, no farther behind the face or inside its border than DEEPER times the overlap
-    of the bounding boxes. The distance is inf without such a face.
+    of the bounding boxes, which that of the bodies may be far below: its foot must be on the shape, for the plane of a face goes
+    on where the face has ended. The distance is inf without such a face.
     """
     hair, origin = hair_of(b, shapes), place_of(shapes.translation, b)
     place = own(shapes.rotation, b, minus(point, origin))
@@ -124,7 +125,8 @@ def held(
             if gap < -deep or gap < best - hair or gap >= corners.margin[i]:
                 continue
             facing = leaning(i, own(shapes.rotation, a, world(shapes.rotation, b, normal)), corners)
-            if facing >= -LEAN and (gap > best + hair or facing > most):
+            better = facing >= -LEAN and (gap > best + hair or facing > most)
+            if better and abs(depth_in(b, moved(place, -gap, normal), 2.0 * hair, creases, shapes)) <= 2.0 * hair:
                 best, most, found = gap, facing, normal
     return (best, found) if best > -inf else (inf, found)
 

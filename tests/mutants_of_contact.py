@@ -196,8 +196,14 @@ MUTANTS = (
     ),
     Mutant(
         "judges", "a corner of a mesh presses on a face that its edges lead into", "contact/facing_kernels.py",
-        "if facing >= -LEAN and", "if facing >= -inf and",
+        "better = facing >= -LEAN and", "better = facing >= -inf and",
         "test_facing.py::test_halves_of_a_body_press_on_the_face_between_them_alone",
+    ),
+    Mutant(
+        "judges", "a face holds corners beyond where it ends", "contact/facing_kernels.py",
+        "if better and abs(depth_in(b, moved(place, -gap, normal), 2.0 * hair, creases, shapes)) <= 2.0 * hair:",
+        "if better:",
+        "test_facing.py::test_corners_of_bodies_that_are_apart_are_no_nearer_than_these",
     ),
     Mutant(
         "judges", "corners on edges of a mesh trust its sampled distance", "contact/facing_kernels.py",

@@ -137,6 +137,26 @@ def test_flush_cubes_are_as_deep_without_a_margin(pair: str) -> None:
         np.testing.assert_allclose(np.abs(found.frame[:, 0, 2]), 1.0, atol=1e-9)
 
 
+@pytest.mark.parametrize("lower", ["mesh", "box"])
+def test_corners_of_bodies_that_are_apart_are_no_nearer_than_these(lower: str) -> None:
+    """Round ones of some faces in any position, one above the other: planes of faces go on where the faces end."""
+    rng, count, apart = np.random.default_rng(0), 0, 1e-3
+    for _ in range(30):
+        bodies: list[Shape] = []
+        for _ in range(2):
+            points = rng.normal(size=(40, 3))
+            bodies.append(hull(points / np.linalg.norm(points, axis=1, keepdims=True) * [8e-3, 8e-3, 2e-2]))
+        if lower == "box":
+            bodies[0] = Box((8e-3, 8e-3, 2e-2))
+        turns = Rotation.random(2, rng=rng).as_matrix()
+        below, above = (body.features()[0] @ turn.T for body, turn in zip(bodies, turns, strict=True))
+        shift = below[below[:, 2].argmax()] - above[above[:, 2].argmin()] + [0.0, 0.0, apart]
+        found = detect(tuple(bodies), turns, np.stack([np.zeros(3), shift]), 6e-3)
+        assert found.gap.min() >= apart * (1.0 - 1e-6)
+        count += len(found.gap)
+    assert count > 60
+
+
 def between_ends(place: FloatArray, first: FloatArray, last: FloatArray) -> float:
     """Distance of a place from a segment."""
     part = np.clip((place - first) @ (last - first) / np.sum((last - first) ** 2), 0.0, 1.0)
@@ -178,7 +198,9 @@ def plainly_faced(
                         out *= -np.sign(out @ other)
                         level, facing = away @ out, (spokes @ out).min()
                         if -hair <= away @ inward <= deep and -deep <= level < margin and facing >= -LEAN:
-                            faces.append((level, facing, out))
+                            foot = abs(signed_distance(shapes[b], (place - level * out)[None])[0][0])
+                            if foot <= cell:
+                                faces.append((level, facing, out))
             if faces:
                 near = [face for face in faces if face[0] >= max(face[0] for face in faces) - hair]
                 distance, _, normal = max(near, key=lambda face: face[1])
