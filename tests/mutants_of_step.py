@@ -6,6 +6,12 @@ STEP = "femsim/step/"
 MUTANTS = (
     # ------------------------------------------------------------------ physics
     Mutant(
+        "physics", "how fast a finger is counts from the base of its robot", "femsim/step/point_rows_kernels.py",
+        "return norm(plus(along, cross(turn, lever))) + reach * norm(turn)",
+        "return norm(along) + (norm(lever) + reach) * norm(turn)",
+        "test_small_steps.py::test_no_point_is_faster_than_the_fastest_however_far_the_base_is",
+    ),
+    Mutant(
         "physics", "drives are late by a step", STEP + "prescribed.py",
         "driven_pose(scene.bodies[index].initial_q(), motion, state.t + dt)",
         "driven_pose(scene.bodies[index].initial_q(), motion, state.t)",

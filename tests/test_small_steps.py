@@ -213,7 +213,27 @@ def test_the_fastest_point_by_nodes_links_and_joints() -> None:
     assert fastest(v, nodes, *rigid, centre, reach) == pytest.approx(10.0)
     v[18:24] = [2.0, 0.0, 0.0, 0.0, 4.0, 3.0]
     v[24] = -1.0
-    assert fastest(v, nodes, *rigid, centre, reach) == pytest.approx(2.0 + 2.5 * 5.0 + (5.0 + 2.5 * 2.0))
+    # the centre of the shapes, 2 m from the origin, moves by 2 + 8 along x, and by the joint as the origin does
+    assert fastest(v, nodes, *rigid, centre, reach) == pytest.approx(10.0 + 0.5 * 5.0 + (5.0 + 0.5 * 2.0))
+
+
+def test_no_point_is_faster_than_the_fastest_however_far_the_base_is() -> None:
+    """Points of a finger with a base that flies and two joints; where one joint alone turns it, the bound is that of its axis."""
+    rng, none = np.random.default_rng(2), np.zeros((0, 3), dtype=np.int64)
+    origin, centre, reach = np.array([[0.0, 0.0, 5.0]]), rng.normal(size=(1, 3)), np.array([0.3])
+    for k in range(20):
+        screw, v = rng.normal(size=(2, 6)), rng.normal(size=8)
+        if k == 0:  # an axis along x, 0.1 m above the centre
+            v[:] = [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, -2.0, 0.0]
+            turn = np.array([1.0, 0.0, 0.0])
+            screw[0] = [*np.cross(turn, origin[0] - centre[0] - [0.0, 0.0, 0.1]), *turn]
+        found = fastest(v, none, np.array([0]), origin, np.array([0, 2]), np.array([6, 7]), screw, centre, reach)
+        away = rng.normal(size=(200, 3))
+        levers = centre - origin + reach * away / np.linalg.norm(away, axis=1, keepdims=True)
+        moves = v[:3] + v[6:] @ screw[:, :3] + np.cross(v[3:6] + v[6:] @ screw[:, 3:], levers)
+        assert np.linalg.norm(moves, axis=1).max() <= found
+        if k == 0:
+            assert found == pytest.approx(2.0 * (0.1 + 0.3))
 
 
 def test_how_far_bodies_that_turn_together_leave_their_tangents() -> None:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from contact.compiled import njit
-from contact.vector_kernels import Vector, norm
+from contact.vector_kernels import Vector, cross, norm, plus
 from femsim.step.rows_kernels import (
     Given,
     Rows,
@@ -525,14 +525,20 @@ def fastest(
         row = first[part]
         if row < 0:
             continue
-        lever = norm(between(origin, part, centre, part)) + reach[part]
-        speed = norm((v[row], v[row + 1], v[row + 2])) + lever * norm((v[row + 3], v[row + 4], v[row + 5]))
+        lever = between(origin, part, centre, part)
+        speed = fastest_at((v[row], v[row + 1], v[row + 2]), (v[row + 3], v[row + 4], v[row + 5]), lever, reach[part])
         joints = 0.0
         for e in range(joint_start[part], joint_start[part + 1]):
-            along = norm((screw[e, 0], screw[e, 1], screw[e, 2])) + lever * norm((screw[e, 3], screw[e, 4], screw[e, 5]))
-            joints += abs(v[joint_row[e]]) * along
+            along, turn = (screw[e, 0], screw[e, 1], screw[e, 2]), (screw[e, 3], screw[e, 4], screw[e, 5])
+            joints += abs(v[joint_row[e]]) * fastest_at(along, turn, lever, reach[part])
         found = max(found, speed + joints)
     return found
+
+
+@njit(cache=True, inner=True, _nrt=False)
+def fastest_at(along: Vector, turn: Vector, lever: Vector, reach: float) -> float:
+    """Bound of the speed (m/s) of points so far from the end of a lever (m), of what moves and turns so at its start."""
+    return norm(plus(along, cross(turn, lever))) + reach * norm(turn)
 
 
 @njit(cache=True, _nrt=False)
