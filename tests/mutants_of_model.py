@@ -97,6 +97,11 @@ MUTANTS = (
         "test_robot_scenes.py::test_a_motor_gives_no_more_than_its_limit",
     ),
     Mutant(
+        "physics", "robots on a base at rest keep their energy to the order of the step only", BODIES + "tree_step_kernels.py",
+        "keep_energy(first, last, start.dt, v_hat, out)", "pass",
+        "test_tree.py::test_a_robot_on_a_base_at_rest_keeps_its_energy",
+    ),
+    Mutant(
         "physics", "a motor that follows a profile knows no limit", BODIES + "tree_joints.py",
         "motors[k].damping, motors[k].max_effort)", "motors[k].damping, np.inf)",
         "test_robot_scenes.py::test_a_motor_gives_no_more_than_its_limit",
@@ -205,6 +210,11 @@ MUTANTS = (
         "test_driven_bodies.py",
     ),
     # ------------------------------------------------------------------ energies
+    Mutant(
+        "energies", "gravity works on links that turn as where the step leads", BODIES + "tree.py",
+        "forces = replace(forces, power=forces.power + self._power_of_gravity(step))", "pass",
+        "test_tree.py::test_a_robot_on_a_base_at_rest_keeps_its_energy",
+    ),
     Mutant(
         "energies", "half of the dashpots' loss", BODIES + "viscous.py",
         "self.loss += 2.0 * self._sum(mean * change)", "self.loss += self._sum(mean * change)",
