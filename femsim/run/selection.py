@@ -81,9 +81,9 @@ class Selection:
 
     def shares(self, c: StepContacts) -> np.ndarray:
         """How much of each contact belongs to the selection, by the side that the part is on, (nc, 2), from 0 to 1."""
-        out = np.zeros((len(c.gap), 2))
-        for side in (0, 1):
-            own = np.flatnonzero((c.part[:, side] == self.part) & self.partners[c.part[:, 1 - side]])
+        out, of_it = np.zeros((len(c.gap), 2)), c.part == self.part
+        for side in (0, 1) if of_it.any() else ():  # most sensors of a hand have no contact
+            own = np.flatnonzero(of_it[:, side] & self.partners[c.part[:, 1 - side]])
             if self._inside is not None:
                 out[own, side] = self._inside(c.acting[own, side], c)
             elif self.chosen is not None:

@@ -412,14 +412,19 @@ class PairReader(Reader):
 
         In the order of the columns: contacts, of them slipping, normal force, friction force, speed.
         """
-        c, forces, time = report.contacts, np.zeros(2), 0.0
+        c, own, forces, time = report.contacts, np.zeros(0, dtype=np.int64), np.zeros(2), 0.0
         for dt, contacts in report.parts:
-            share = np.minimum(self._selection.shares(contacts).sum(axis=1), 1.0)
-            rub = np.linalg.norm(contacts.lam[:, 1:], axis=1)
-            forces, time = forces + dt * np.array([share @ contacts.lam[:, 0], share @ rub]), time + dt
-        own = (self._selection.shares(c).sum(axis=1) > 0.0) & (c.state > 0)
-        speed = float(np.linalg.norm(c.u[own, 1:], axis=1).max(initial=0.0))
-        return [float(own.sum()), float((c.state[own] == 2).sum()), *(forces / time).tolist(), speed]
+            share = self._selection.shares(contacts).sum(axis=1)
+            own, time = np.flatnonzero(share), time + dt
+            if len(own):
+                lam = contacts.lam[own]
+                rub = np.linalg.norm(lam[:, 1:], axis=1)
+                forces += dt * (np.minimum(share[own], 1.0) @ np.column_stack([lam[:, 0], rub]))
+        pressing = own[c.state[own] > 0]
+        if not len(pressing):
+            return [0.0, 0.0, *(forces / time).tolist(), 0.0]
+        speed = float(np.linalg.norm(c.u[pressing, 1:], axis=1).max())
+        return [float(len(pressing)), float((c.state[pressing] == 2).sum()), *(forces / time).tolist(), speed]
 
 
 #: The class that reads each kind.
