@@ -21,12 +21,12 @@ JOULE = {"kinetic_energy": 0.0, "elastic_energy": 0.0, "work": 0.0, "friction_lo
 class Watched:
     """A watch of two cubes of 8 g above a floor, to which steps are told."""
 
-    def __init__(self, speed: float = 0.0, **bounds: Any) -> None:
+    def __init__(self, speed: float = 0.0, height: float = 0.1, **bounds: Any) -> None:
         scene = fs.Scene("two", dt=0.01, gravity=(0, 0, 0), theta=1.0, health=fs.HealthBounds(**bounds))
         scene.add_floor()
         for k, name in enumerate(("first", "second")):
             mesh, rubber = fs.box_tets((0.02, 0.02, 0.02), 1), fs.Elastic(1e5, 0.3, 1e3)
-            scene.add_soft(name, mesh, rubber, position=(0.1 * k, 0, 0.1), velocity=(speed, 0, 0))
+            scene.add_soft(name, mesh, rubber, position=(0.1 * k, 0, height), velocity=(speed, 0, 0))
         self.stepper = Stepper(scene, fs.make_solver("exact"))
         self.report = self.stepper.step()
         self.watch = HealthWatch(self.stepper)
@@ -103,6 +103,21 @@ def test_what_undoes_penetration_is_put_in() -> None:
     assert watched.watch.findings.verdict == "good"
     watched.tell(kinetic_energy=0.5)
     assert watched.reason("energy").value == pytest.approx(0.2 / 0.5)
+
+
+def test_energy_of_what_overlaps_at_the_start_asks_for_another_start() -> None:
+    """... where it is no more than what pushed it apart; beyond that a smaller step may help."""
+    for pushed, touching in ((0.2, True), (0.01, False)):
+        watched = Watched(height=0.009)
+        watched.tell(Vitals(inverted=(0, 0), pushed=pushed), kinetic_energy=pushed)
+        watched.tell(kinetic_energy=pushed + 0.02)
+        reason = watched.reason("energy").advice
+        assert ("floor" in reason and "overlaps at the start" in reason and "by 1 mm" in reason) == touching
+        assert ("smaller dt" in reason) != touching
+    watched = Watched()
+    watched.tell(Vitals(inverted=(0, 0), pushed=0.2), kinetic_energy=0.2)
+    watched.tell(kinetic_energy=0.22)
+    assert "smaller dt" in watched.reason("energy").advice
 
 
 def test_what_undoes_penetration_went_in_also_where_a_drive_takes_it_out() -> None:

@@ -194,7 +194,7 @@ class HealthWatch:
         self.findings.judge(
             "energy", [], created / scale, self._bounds.energy, when,
             f"{created:.3g} J came from nowhere, {created / scale:.2g} of the largest energy that passed, {scale:.3g} J",
-            _SMALLER if self._stepper.settings.conserving else _OTHER,
+            self._energy_advice(created),
         )  # fmt: skip
         if held > self._bounds.energy_stop * max(e["in"], e["least"]):
             self.stop = (
@@ -202,6 +202,19 @@ class HealthWatch:
                 "take a smaller dt"
             )
             self.findings.judge("energy_stop", [], 1.0, (0.0, 0.0), when, self.stop, "")
+
+    def _energy_advice(self, created: float) -> str:
+        """Say what to do about energy, J, from nowhere, which may be part of what pushed apart that overlapped at the start."""
+        signs = self._stepper.vital_signs
+        pushed = [(depth, pair) for pair, depth in signs.at_start.items() if not (signs.led(*pair) or signs.soft(*pair))]
+        if pushed and created <= self._energy["pushed"]:
+            depth, pair = max(pushed)
+            first, second = (self._names[k] for k in pair)
+            return (
+                f"Contact pushes apart what overlaps at the start, most of all {first} and {second}, by {1e3 * depth:.3g} mm: "
+                "let it touch instead."
+            )
+        return _SMALLER if self._stepper.settings.conserving else _OTHER
 
     def _depths(self, vitals: Vitals, when: When) -> None:
         """Judge how deep parts are in each other where contact, or nothing, should keep them apart."""
