@@ -43,6 +43,12 @@ def pattern_of(problem: ContactProblem, columns: kernels.Columns) -> sp.csr_matr
     return pattern
 
 
+def _has_entries(problem: ContactProblem, columns: kernels.Columns, number: float) -> bool:
+    """Whether the pattern has so many entries; it is made only where A and the contacts, each by itself, have as many."""
+    most = problem.A.nnz + problem.n + int(np.square(np.diff(columns.ptr)).sum())
+    return most >= number and pattern_of(problem, columns).nnz >= number
+
+
 class Way(Protocol):
     """One way to solve (A + J^T gain J) x = r."""
 
@@ -75,7 +81,7 @@ class DenseWay:
     def take(self, problem: ContactProblem, columns: kernels.Columns) -> bool:
         """Take a problem of few rows, or one whose contacts fill the matrix."""
         n = problem.n
-        if n > _DENSE_ROWS and pattern_of(problem, columns).nnz < _DENSE_SHARE * n * n:
+        if n > _DENSE_ROWS and not _has_entries(problem, columns, _DENSE_SHARE * n * n):
             return False
         self._A, self._columns = problem.A.toarray(order="F"), columns
         return True
