@@ -63,6 +63,8 @@ class Creases(NamedTuple):
         First triangle of each mesh.
     corners, normals : ndarray, (t, 3, 3), m, and (t, 7, 3)
         Of triangles and their features, see :func:`contact.sdf_grid.triangle_table`.
+    balls : ndarray, (t, 4), m
+        Centre and radius of a ball about each triangle.
     order : ndarray, (t,)
         0 to t - 1.
     near, turned : ndarray, (2, most) and (2, 8, most)
@@ -84,6 +86,7 @@ class Creases(NamedTuple):
     triangle_start: IntArray
     corners: FloatArray
     normals: FloatArray
+    balls: FloatArray
     order: IntArray
     near: IntArray
     turned: FloatArray
@@ -329,13 +332,30 @@ def way_out(place: Place, first: Place, last: Place, one: Place, two: Place) -> 
 
 
 @njit(cache=True, inner=True)
+def way_in(place: Place, along: Place, one: Place, two: Place) -> float:
+    """How far a point must go along a segment to lie behind both faces at an edge, m; 0 where it does, or never will.
+
+    The parameters are those of :func:`way_out`. Past an edge of less than a right angle one face may be between the two.
+    """
+    cosine = dot(one, two)
+    sine = sqrt(max(dot(one, one) - cosine * cosine, 0.0))
+    way = 0.0
+    for face in range(2):
+        normal = minus(times(cosine, one), two) if face == 0 else minus(times(cosine, two), one)
+        out, slope = dot(place, normal), dot(along, normal)
+        if out > 0.0 and abs(slope) > PARALLEL * sine:
+            way = -out / slope
+    return way
+
+
+@njit(cache=True, inner=True)
 def crossing(count: int, a: int, b: int, i: int, j: int, reach: float, creases: Creases, shapes: Shapes, out: Output) -> int:
     """Contact of segment i of a and segment j of b where they cross.
 
     Their closest points count where both lie inside (not at an end, see HAIR) and the common perpendicular leads out of b and
     into a (up to LEAN): the faces of both fall away from the plane of contact. Where the segments have passed each other, each
-    point must lie in the other body (up to LEAN): an edge at its far side is no contact. Nor may a much shorter way aside lead
-    one of them out of the faces of the other (DEEPER): blocks that meet at an edge are not as deep as this is long.
+    must go through the other body there (up to LEAN): an edge at its far side is no contact. Nor may a much shorter way aside
+    lead one of them out of the faces of the other (DEEPER): blocks that meet at an edge are not as deep as this is long.
     """
     turn = shapes.rotation
     along, other = world(turn, a, row(creases.along, i)), world(turn, b, row(creases.along, j))
@@ -366,7 +386,6 @@ def crossing(count: int, a: int, b: int, i: int, j: int, reach: float, creases: 
     hair = HAIR * min(creases.half[i], creases.half[j])
     if abs(on_a) > creases.half[i] - hair or abs(on_b) > creases.half[j] - hair:
         return count
-    at_a, at_b = moved(start, on_a, along), moved(from_b, on_b, other)
     if offset < -hair:
         past = times(offset, normal)
         aside = way_out(past, times(-on_a - creases.half[i], along), times(creases.half[i] - on_a, along), one_b, two_b)
@@ -374,14 +393,17 @@ def crossing(count: int, a: int, b: int, i: int, j: int, reach: float, creases: 
         back = way_out(past, times(-on_b - creases.half[j], other), times(creases.half[j] - on_b, other), one_a, two_a)
         if DEEPER * min(aside, back) < -offset:
             return count
-        beside = hair - LEAN * offset
-        if depth_in(b, own(turn, b, at_a), beside, creases, shapes) > beside:
+        beside, half_a, half_b = hair - LEAN * offset, creases.half[i], creases.half[j]
+        inside = on_a + way_in(times(offset, normal), along, one_b, two_b)
+        in_b = moved(start, min(max(inside, -half_a), half_a), along)
+        if depth_in(b, own(turn, b, in_b), beside, creases, shapes) > beside:
             return count
-        from_own = minus(at_b, minus(place_of(shapes.translation, a), origin))
-        if depth_in(a, own(turn, a, from_own), beside, creases, shapes) > beside:
+        inside = on_b + way_in(times(-offset, normal), other, one_a, two_a)
+        in_a = minus(moved(from_b, min(max(inside, -half_b), half_b), other), minus(place_of(shapes.translation, a), origin))
+        if depth_in(a, own(turn, a, in_a), beside, creases, shapes) > beside:
             return count
     feature = 1 + (i - creases.start[a]) * (creases.start[b + 1] - creases.start[b]) + j - creases.start[b]
-    at_contact = plus(origin, moved(at_a, -creases.thickness[i] - 0.5 * gap, normal))
+    at_contact = plus(origin, moved(moved(start, on_a, along), -creases.thickness[i] - 0.5 * gap, normal))
     return put(count, creases.first[a], b, feature, gap, normal, at_contact, out)
 
 

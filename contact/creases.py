@@ -236,13 +236,15 @@ class CreaseTable:
                 triangle_counts[-1] = len(shape.triangles)
         start, end, one, two = (np.concatenate([np.zeros((0, 3)), *column]) for column in zip(*rows, strict=True))
         length = np.linalg.norm(end - start, axis=1)
-        most = max(counts, default=0)
+        most, every = max(counts, default=0), np.concatenate(corners)
+        middle = every.mean(axis=1)
+        radius = np.linalg.norm(every - middle[:, None], axis=2).max(axis=1, initial=0.0) * (1.0 + 1e-9)
         self.creases = Creases(
             np.concatenate([[0], np.cumsum(counts)]).astype(np.int64), 0.5 * (start + end), (end - start) / length[:, None],
             0.5 * length, one, two, np.concatenate(thickness), first, np.zeros(len(shapes)),
-            np.concatenate([[0], np.cumsum(triangle_counts)]).astype(np.int64), np.concatenate(corners), np.concatenate(normals),
-            np.arange(sum(triangle_counts)), np.zeros((2, most), dtype=np.int64), np.zeros((2, 8, most)),
-            np.zeros((most // BUNCH + 1, 6)),
+            np.concatenate([[0], np.cumsum(triangle_counts)]).astype(np.int64), every, np.concatenate(normals),
+            np.column_stack([middle, radius]), np.arange(sum(triangle_counts)), np.zeros((2, most), dtype=np.int64),
+            np.zeros((2, 8, most)), np.zeros((most // BUNCH + 1, 6)),
         )  # fmt: skip
         self.corners = make_corners(shapes, first, margin, self.creases.along, one, two)
         self.features = max(1 + most * most, ON_CYLINDER + 5 * most)

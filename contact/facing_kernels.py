@@ -1,23 +1,25 @@
 """Compiled kernels of detection: corners of boxes and vertices of meshes at the edges of meshes and boxes.
 
 Where two shapes lie flush, a corner of one is exactly on an edge of the other. The distance alone cannot say which of the two
-faces there carries it, and that of a mesh, which is sampled, points between them. What can: a corner presses on a face only where
-none of its own edges leads further into it. :func:`contact.detect_kernels.corner_distance` does the same for two boxes.
+faces there carries it. That of a mesh, which is sampled, points between them, and errs by up to a seventh of a cell beside edges:
+within a cell of a crease it is measured. What can say: a corner presses on a face only where none of its own edges leads further
+into it. :func:`contact.detect_kernels.corner_distance` does the same for two boxes.
 """
 
 from __future__ import annotations
 
-from math import inf
+from math import inf, sqrt
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from contact.compiled import njit
-from contact.crease_kernels import Creases, depth_in
-from contact.detect_kernels import BOX, DEEPER, HAIR, LEAN, MESH, write_frame
+from contact.crease_kernels import Creases
+from contact.detect_kernels import BOX, DEEPER, HAIR, LEAN, MESH, box_distance, write_frame
 from contact.placed_kernels import Output, Shapes, axis_of, move_up, moved, own, place_of, world
-from contact.vector_kernels import Vector, dot, minus, plus, row
+from contact.sdf_kernels import offset_from_closest
+from contact.vector_kernels import Vector, dot, entry, minus, norm, over, plus, row
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -56,9 +58,10 @@ class Corners(NamedTuple):
 def faced_corners(count: int, corners: Corners, creases: Creases, shapes: Shapes, out: Output) -> int:
     """Give each of the first ``count`` contacts of a corner with a mesh or box the face that holds it; return how many are left.
 
-    Two boxes are left out. A corner takes the face that :func:`held` finds. Without one it keeps what it has, but is no contact
-    where it does not face that by AWAY and is outside, within a hair: other points of its body are nearer. Contacts that are not
-    within the margin go: those of corners at edges are found from further away.
+    Two boxes are left out. Beside a crease the distance of a mesh is measured. A corner takes the face that :func:`held` finds.
+    Without one it keeps what it has, but is no contact where it does not face that by AWAY and is outside, within a hair: other
+    points of its body are nearer. Contacts that are not within the margin go: those of corners at edges are found from further
+    away.
     """
     kept = 0
     for k in range(count):
@@ -66,8 +69,18 @@ def faced_corners(count: int, corners: Corners, creases: Creases, shapes: Shapes
         a = corners.shape[i]
         if a >= 0 and out.feature[k] == 0 and (shapes.kind[b] == MESH or (shapes.kind[b] == BOX and shapes.kind[a] != BOX)):
             old = (out.frame[k, 0, 0], out.frame[k, 0, 1], out.frame[k, 0, 2])
+            place = own(shapes.rotation, b, minus(row(out.position, k), place_of(shapes.translation, b)))
+            cell = shapes.grid_place[b, 3] if shapes.kind[b] == MESH else 0.0
+            beside = beside_crease(place, b, cell, creases)
+            if beside < cell:
+                measured, way = measured_distance(place, b, abs(out.gap[k]) + cell, hair_of(b, shapes), creases)
+                if measured < inf:
+                    old, out.gap[k] = world(shapes.rotation, b, way), measured
+                    write_frame(out.frame[k], old[0], old[1], old[2])
             lean = leaning(i, own(shapes.rotation, a, old), corners)
-            gap, normal = held(i, a, b, row(out.position, k), lean, corners, creases, shapes)
+            known = lean >= -LEAN and (shapes.kind[b] == BOX or beside > hair_of(b, shapes))
+            deep = 0.0 if known else DEEPER * overlap(a, b, shapes)
+            gap, normal = held(i, a, b, place, deep, corners, creases, shapes)
             if gap < inf:
                 out.gap[k] = gap
                 turned = world(shapes.rotation, b, normal)
@@ -97,20 +110,18 @@ def leaning(i: int, normal: Vector, corners: Corners) -> float:
 
 @njit(cache=True, inner=True)
 def held(
-    i: int, a: int, b: int, point: Vector, lean: float, corners: Corners, creases: Creases, shapes: Shapes
+    i: int, a: int, b: int, place: Vector, deep: float, corners: Corners, creases: Creases, shapes: Shapes
 ) -> tuple[float, Vector]:
     """Signed distance of corner i of shape a from the face of shape b that holds it at an edge, and its normal in the frame of b.
 
-    It is the nearest face at an edge that the corner faces (up to LEAN), of those within a hair of each other the one that it
-    faces most. The corner lies above the edge or beside it on the face, within a hair; or, where it does not face what is
-    nearest (``lean``), or is on an edge of a mesh, no farther behind the face or inside its border than DEEPER times the overlap
-    of the bounding boxes, which that of the bodies may be far below: its foot must be on the shape, for the plane of a face goes
-    on where the face has ended. The distance is inf without such a face.
+    ``place`` (m) is in that frame. It is the nearest face at an edge that the corner faces (up to LEAN), of those within a hair
+    of each other the one that it faces most. The corner lies above the edge or beside it on the face, within a hair; or, where it
+    does not face what is nearest, or is on an edge of a mesh, no farther behind the face or inside its border than ``deep`` (m):
+    DEEPER times the overlap of the bounding boxes, which that of the bodies may be far below: its foot must be on the shape, for
+    the plane of a face goes on where the face has ended. The distance is inf without such a face.
     """
-    hair, origin = hair_of(b, shapes), place_of(shapes.translation, b)
-    place = own(shapes.rotation, b, minus(point, origin))
-    known = lean >= -LEAN and (shapes.kind[b] == BOX or not on_crease(place, b, hair, creases))
-    deep = hair if known else hair + DEEPER * overlap(a, b, shapes)
+    hair = hair_of(b, shapes)
+    deep += hair
     best, most, found = -inf, -inf, (0.0, 0.0, 1.0)
     for c in range(creases.start[b], creases.start[b + 1]):
         away = minus(place, row(creases.middle, c))
@@ -126,20 +137,53 @@ def held(
                 continue
             facing = leaning(i, own(shapes.rotation, a, world(shapes.rotation, b, normal)), corners)
             better = facing >= -LEAN and (gap > best + hair or facing > most)
-            if better and abs(depth_in(b, moved(place, -gap, normal), 2.0 * hair, creases, shapes)) <= 2.0 * hair:
+            if better and is_on(moved(place, -gap, normal), b, 2.0 * hair, creases, shapes):
                 best, most, found = gap, facing, normal
     return (best, found) if best > -inf else (inf, found)
 
 
 @njit(cache=True, inner=True)
-def on_crease(place: Vector, b: int, hair: float, creases: Creases) -> bool:
-    """Whether a place in the frame of shape b is on one of its segments, within a hair."""
+def is_on(place: Vector, b: int, hair: float, creases: Creases, shapes: Shapes) -> bool:
+    """Whether a place in the frame of shape b, a box or mesh, is on its surface within a hair (m)."""
+    if shapes.kind[b] == BOX:
+        return abs(box_distance(*place, shapes.size[b, 0], shapes.size[b, 1], shapes.size[b, 2])[0]) <= hair
+    return measured_distance(place, b, hair, hair, creases)[0] < inf
+
+
+@njit(cache=True, inner=True)
+def beside_crease(place: Vector, b: int, reach: float, creases: Creases) -> float:
+    """Distance (m) of a place in the frame of shape b from its nearest segment; ``reach`` where none is nearer than that."""
+    least = reach
     for c in range(creases.start[b], creases.start[b + 1]):
-        away = minus(place, row(creases.middle, c))
-        along = dot(away, row(creases.along, c))
-        if abs(along) <= creases.half[c] + hair and dot(away, away) - along * along <= hair * hair:
-            return True
-    return False
+        away, near = minus(place, row(creases.middle, c)), least + creases.half[c]
+        square = dot(away, away)
+        if square < near * near:
+            along = dot(away, row(creases.along, c))
+            beyond = max(abs(along) - creases.half[c], 0.0)
+            least = min(least, sqrt(max(square - along * along, 0.0) + beyond * beyond))
+    return least
+
+
+@njit(cache=True, inner=True)
+def measured_distance(place: Vector, b: int, reach: float, hair: float, creases: Creases) -> tuple[float, Vector]:
+    """Signed distance (m) of mesh b at a place in its frame, and its normal there; inf beyond ``reach`` (m).
+
+    Within a hair (m) of the surface the normal is that of the closest face, edge or vertex.
+    """
+    best, closest, found, way = reach, -1, 0, (0.0, 0.0, 1.0)
+    for t in range(creases.triangle_start[b], creases.triangle_start[b + 1]):
+        away, near = minus(place, row(creases.balls, t)), best + creases.balls[t, 3]
+        if dot(away, away) < near * near:
+            offset, feature = offset_from_closest(place, creases.corners, t)
+            if dot(offset, offset) < best * best:
+                best, closest, found, way = norm(offset), t, feature, offset
+    if closest < 0:
+        return inf, way
+    normal = entry(creases.normals, closest, found)
+    distance, length = -best if dot(way, normal) < 0.0 else best, norm(normal)
+    if best > hair:
+        return distance, over(way, distance)
+    return distance, over(normal, length) if length > 0.0 else (0.0, 0.0, 1.0)
 
 
 @njit(cache=True, inner=True)

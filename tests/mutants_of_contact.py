@@ -10,6 +10,16 @@ MUTANTS = (
         "test_cone.py",
     ),
     Mutant(
+        "physics", "corners beside edges of a mesh trust its sampled distance", "contact/facing_kernels.py",
+        "            if beside < cell:", "            if beside < 0.0 * cell:",
+        "test_facing.py::test_leaning_boxes_are_pressed_out_of_each_other_the_shortest_way",
+    ),
+    Mutant(
+        "physics", "sharp edges that have passed each other are no contacts", "contact/crease_kernels.py",
+        "            way = -out / slope", "            way = 0.0",
+        "test_facing.py::test_leaning_boxes_are_pressed_out_of_each_other_the_shortest_way",
+    ),
+    Mutant(
         "physics", "what crosses a flat edge ahead of a vertex is left to it", "contact/deformable_kernels.py",
         "            if dot(inwards, end) > 0.0:\n                return True", "            return True",
         "test_deformable.py",
@@ -201,14 +211,12 @@ MUTANTS = (
     ),
     Mutant(
         "judges", "a face holds corners beyond where it ends", "contact/facing_kernels.py",
-        "if better and abs(depth_in(b, moved(place, -gap, normal), 2.0 * hair, creases, shapes)) <= 2.0 * hair:",
-        "if better:",
+        "if better and is_on(moved(place, -gap, normal), b, 2.0 * hair, creases, shapes):", "if better:",
         "test_facing.py::test_corners_of_bodies_that_are_apart_are_no_nearer_than_these",
     ),
     Mutant(
         "judges", "corners on edges of a mesh trust its sampled distance", "contact/facing_kernels.py",
-        "(shapes.kind[b] == BOX or not on_crease(place, b, hair, creases))",
-        "True",
+        "(shapes.kind[b] == BOX or beside > hair_of(b, shapes))", "True",
         "test_facing.py::test_flush_cubes_are_as_deep_without_a_margin",
     ),
     Mutant(

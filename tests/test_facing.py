@@ -157,10 +157,49 @@ def test_corners_of_bodies_that_are_apart_are_no_nearer_than_these(lower: str) -
     assert count > 60
 
 
+def pressed(bodies: list[Mesh], depth: float, rng: np.random.Generator) -> tuple[FloatArray, float, FloatArray]:
+    """Place (m) of the second of two convex bodies about the origin, their overlap (m), about ``depth``, and the way out of it.
+
+    They overlap where their difference, which is convex too, holds the place.
+    """
+    first, second = (body.points for body in bodies)
+    faces = ConvexHull((first[:, None] - second).reshape(-1, 3)).equations
+    way = rng.normal(size=3)
+    along = np.maximum(faces[:, :3] @ way, 1e-300)
+    reached = (-faces[:, 3] / along).argmin()
+    place = -faces[reached, 3] / along[reached] * way - depth * faces[reached, :3]
+    levels = faces[:, :3] @ place + faces[:, 3]
+    return place, float(-levels.max()), faces[levels.argmax(), :3]
+
+
+def test_leaning_boxes_are_pressed_out_of_each_other_the_shortest_way() -> None:
+    """Corners beside edges, where the sampled distance errs, were no contacts, nor were edges of less than a right angle."""
+    rng, exact = np.random.default_rng(0), 0
+    for _ in range(100):
+        points = [CUBE_MESH.points @ (np.eye(3) + rng.uniform(-0.4, 0.4, (3, 3))) for _ in range(2)]
+        bodies = [hull(corners) for corners in points]
+        place, overlap, way = pressed(bodies, 1e-3 * HALF, rng)
+        found = detect(bodies, np.tile(np.eye(3), (2, 1, 1)), np.stack([np.zeros(3), place]), HALF / 100.0)
+        deepest = found.gap.argmin()
+        outward = way if found.point[deepest] >= len(bodies[0].points) else -way
+        assert found.gap[deepest] == pytest.approx(-overlap, rel=0.5)
+        exact += abs(found.gap[deepest] + overlap) < 1e-6 * overlap and found.frame[deepest, 0] @ outward > 1.0 - 1e-9
+    assert exact >= 95
+
+
 def between_ends(place: FloatArray, first: FloatArray, last: FloatArray) -> float:
     """Distance of a place from a segment."""
     part = np.clip((place - first) @ (last - first) / np.sum((last - first) ** 2), 0.0, 1.0)
     return float(np.linalg.norm(first + part * (last - first) - place))
+
+
+def measured(half: FloatArray, place: FloatArray, hair: float) -> tuple[float, FloatArray]:
+    """Signed distance of a box and its normal, on the surface that of the face, edge or corner there."""
+    distance, normal = (x[0] for x in signed_distance(Box(half), place[None]))
+    if abs(distance) > hair:
+        return float(distance), normal
+    out = np.sign(place) * (abs(place - distance * normal) >= half)
+    return float(distance), out / np.linalg.norm(out)
 
 
 def plainly_faced(
@@ -185,7 +224,10 @@ def plainly_faced(
             if distance >= max(margin, cell):
                 continue
             creases = list(zip(*segments(shapes[b]), strict=True))
-            on_edge = any(between_ends(place, first, last) <= hair for first, last, _, _ in creases)
+            beside = min(between_ends(place, first, last) for first, last, _, _ in creases)
+            on_edge = beside <= hair
+            if isinstance(shapes[b], Mesh) and beside < cell:
+                distance, normal = measured(half, place, hair)
             known = (spokes @ normal).min() >= -LEAN and (isinstance(shapes[b], Box) or not on_edge)
             deep = hair if known else hair + DEEPER * overlap
             faces = []
