@@ -351,7 +351,7 @@ def test_contacts_of_some_points_are_those_that_a_search_of_all_finds():
     corners, _ = cube.features()
     pair = [PlacedShape(cube, 0), PlacedShape(cube, 1)]
     edges = Detector(pair, [0] * 8 + [1] * 8, np.zeros(16), [0] * 16, np.ones((2, 2), dtype=bool), shape_edge=[0, 8])
-    turn, place = Rotation.from_euler("z", 0.5437).as_matrix(), np.array([-0.1215, 0.1985, 0.1951])
+    turn, place = Rotation.from_euler("xyz", [0.0633, 0.0, 0.1186]).as_matrix(), np.array([-0.027, 0.1824, 0.1963])
     at = np.concatenate([corners, corners @ turn.T + place]), np.stack([np.eye(3), turn]), np.stack([np.zeros(3), place])
     crossing = edges.detect_placed(*at, 0.01).copy()
     assert (crossing.feature > 0).sum() == 1
