@@ -57,7 +57,7 @@ def test_cases_keep_their_order_errors_and_bits() -> None:
         "converged",
     ]
     assert runs[1].message == "RuntimeError: no scene of 0.011 m" and "in build" in runs[1].error
-    assert "Its process died (exit status 3)" in runs[3].message and "time limit of 5 s" in runs[4].message
+    assert "Its process died (exit status 3)" in runs[3].message and "time limit of 5 s; raise time_limit" in runs[4].message
     assert runs[5].message == "height is wrong; take another." and "must return an fs.Scene" in runs[6].message
     assert [case.number for case in runs.failed] == [1, 3, 4, 5, 6]
     assert os.getpid() not in {case.values.get("pid") for case in runs}
@@ -97,6 +97,24 @@ def press(sim: fs.Simulation, gain: float, aim: float = 2.0) -> None:
     while sim.time < 0.5 - 1e-9:
         depth += gain * (aim + sim.step().read("block").force[2])
         sim.set("way", (0.0, 0.0, -depth))
+
+
+def pressed_block(depth: float) -> fs.Scene:
+    scene = fs.Scene("press", dt=0.01, duration=0.05, theta=1.0)
+    scene.add_floor()
+    rubber = fs.Elastic(2e5, 0.4, 1300.0)
+    scene.add_soft("block", fs.box_tets((0.04, 0.04, 0.02), (4, 4, 2)), rubber, position=(0, 0, 0.01), element="quadratic")
+    plate = scene.add_rigid("plate", fs.Box((0.03, 0.03, 0.005)), mass=0.2, position=(0, 0, 0.025))
+    scene.drive(plate, fs.Motion([0.0, 0.05], [(0, 0, 0), (0, 0, -depth)]))
+    scene.sensor("block", "block")
+    return scene
+
+
+def test_bits_of_factored_systems_are_those_of_a_run() -> None:
+    """Workers leave the mode of the library that factorizes as it is; another one rounds otherwise."""
+    own = fs.simulate(pressed_block(0.002)).sensors["block"]
+    many = fs.run_many(pressed_block, {"depth": [0.002]}, workers=1)[0].table
+    assert np.array_equal(many["block_fz_N"], own.force[:, 2]) and np.array_equal(many["block_tx_Nm"], own.torque[:, 0])
 
 
 def test_a_loop_steps_each_case_with_the_parameters_that_it_names() -> None:

@@ -38,8 +38,8 @@ _IDLE_S = 600.0
 class CaseProcess:
     """A process for cases; it starts with the first case.
 
-    Numerical libraries use one thread, and MKL gives the same bits wherever arrays lie in memory, so that results do not depend
-    on which process ran a case.
+    Numerical libraries use one thread, as in a run, so that results do not depend on which process ran a case. Otherwise they are
+    left as the environment has them: MKL's mode for the same bits on other processors (``MKL_CBWR``) gives other ones than a run.
 
     Parameters
     ----------
@@ -112,7 +112,8 @@ class CaseProcess:
             while not select.select([process.stdout], [], [], max(0.0, min(_LOOK_S, deadline - time.monotonic())))[0]:
                 if time.monotonic() >= deadline:
                     self.close()
-                    return "timed out", f"Killed after its time limit of {job.time:g} s; raise limits.time.", None
+                    limit = "time_limit" if job.built else "limits.time"  # of run_many, of a file
+                    return "timed out", f"Killed after its time limit of {job.time:g} s; raise {limit}.", None
                 if memory and _memory(process.pid) > memory:
                     self.close()
                     return "out of memory", f"Killed since its process took more than {1e-9 * memory:.3g} GB of memory.", None
@@ -135,7 +136,7 @@ class CaseProcess:
         if self._process is None or self._process.poll() is not None:
             self.close()
             path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
-            environment = os.environ | dict.fromkeys(THREADS, "1") | {"PYTHONPATH": path, "MKL_CBWR": "AUTO"}
+            environment = os.environ | dict.fromkeys(THREADS, "1") | {"PYTHONPATH": path}
             self._errors = tempfile.TemporaryFile()
             self._process = subprocess.Popen(
                 [sys.executable, "-P", "-m", "femsim.studies.sweeps.process", *self._options],
