@@ -191,3 +191,27 @@ def test_rounding_errors_of_a_torque_do_not_take_part_in_the_lag(tmp_path: Path)
     result = fs.compare(run, log)
     assert result.trials[0].explained > 0.999 and result.trials[0].offset == pytest.approx(0.01, abs=1e-4)
     assert result.warnings == ()
+
+
+def test_a_given_start_that_fits_far_worse_than_another_is_said(tmp_path: Path) -> None:
+    """With the sign turned, or too late; not a sample off, where the run swings on and many fit, or where a unit is wrong."""
+    time, own = np.arange(1, 401) * 0.01, np.arange(0.4, 2.6, 0.004)
+
+    def press(t: np.ndarray) -> np.ndarray:
+        return np.interp(t, [0.6, 1.1, 1.4, 2.0], [0.0, 8.0, 8.0, -3.0])
+
+    log = write_csv(tmp_path / "log.csv", own - 0.4, press(own)[:, None], "time,Fx")
+
+    def said(offset: float) -> tuple[str, ...]:
+        return fs.compare(pulled(time, fx=press(time)), log, {"time": {"offset": offset}}).warnings
+
+    assert said(0.4) == said(0.41) == ()
+    for wrong in (-0.4, 0.5, 0.9):
+        (text,) = said(wrong)
+        assert f"from 0.4 s of the run on, instead of {wrong} s as time.offset of the card says, it would share 100.0" in text
+    swing = np.sin(16.0 * np.pi * time)
+    write_csv(log, time[:250] - time[0], swing[:250, None], "time,Fx")
+    assert fs.compare(pulled(time, fx=swing), log, {"time": {"offset": 0.16}}).warnings == ()
+    grown = SWINGS["grows"](time)
+    write_csv(log, time[39:340] - time[39], 3.0 * grown[39:340, None], "time,Fx")
+    assert not any("clock" in text for text in fs.compare(pulled(time, fx=grown), log, {"time": {"offset": 0.4}}).warnings)

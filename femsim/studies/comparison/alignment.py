@@ -11,7 +11,7 @@ import numpy as np
 
 from femsim.base.errors import InputError
 from femsim.studies.comparison.log import Log
-from femsim.studies.comparison.resampling import fill_gaps, gap_mask, resample
+from femsim.studies.comparison.resampling import fill_gaps, gap_mask, resample, usual_interval
 
 _MOST_ALIGNED = 200_000  # samples in the search for the lag
 _SHORT = 1_000_000  # products of samples; fewer are summed one by one sooner than by Fourier transforms
@@ -33,6 +33,9 @@ _ANY = (-math.inf, math.inf)
 _DECIDES, _SPOKEN, _SIZED, _MORE = 0.5, 0.9, 0.25, 3e-3
 #: Below this score no start fits well.
 _POOR = 0.8
+#: A start that a card gives is doubted where one that lies more than so many intervals of the slower record away fits better, and
+#: those that fit alike lie within this part of the shorter record.
+_LEAST_APART, _UNCLEAR = 1.5, 0.05
 #: Scores say nothing about which lag is right where they differ by less than this part of what the best one leaves unexplained,
 #: and this more, but at most by this.
 _ALIKE = (0.05, 1e-5, 1e-3)
@@ -50,7 +53,7 @@ class Start(NamedTuple):
     uncertain : float, s
         How far apart times lie that fit as well.
     better : str
-        What another sign or gain would change for the better; "" for nothing.
+        What another sign or gain, or another start than that of the card, would change for the better; "" for nothing.
     """
 
     offset: float
@@ -85,8 +88,6 @@ def find_offset(
         One of them does not vary, or no overlap is left.
     """
     card = log.card
-    if card.time.offset != "auto":
-        return Start(float(card.time.offset), math.nan, math.nan)
     longest = max(float(run_time[-1] - run_time[0]), float(time[-1]))
     rate = min(max(run_rate, log.rate), _MOST_ALIGNED / longest)
     run_grid = np.arange(run_time[0], run_time[-1] + 1e-9, 1.0 / rate)
@@ -95,12 +96,15 @@ def find_offset(
     second = resample(time, values, np.minimum(log_grid, time[-1]))
     second[~covered] = np.nan
     weights = variation_weights(second, [c.group for c in log.channels])
+    first = resample(run_time, simulated, np.minimum(run_grid, run_time[-1]))
+    if card.time.offset != "auto":
+        given, begins = float(card.time.offset), float(run_time[0])
+        between = np.diff(log.time)  # of samples in packets the stamps are late by up to a packet
+        apart = _LEAST_APART * max(1.0 / run_rate, float(between[between <= usual_interval(log.time)[1]].max()))
+        return Start(given, math.nan, math.nan, _fits_better(first, second, weights, begins, rate, given, apart))
     reach = min(card.time.max_lag or math.inf, _FARTHEST)
     bounds = [(sign * reach - run_time[0]) * rate for sign in (-1.0, 1.0)]
-    lag = find_lag(
-        resample(run_time, simulated, np.minimum(run_grid, run_time[-1])), second, weights, least=math.floor(bounds[0]),
-        greatest=math.ceil(bounds[1]),
-    )  # fmt: skip
+    lag = find_lag(first, second, weights, least=math.floor(bounds[0]), greatest=math.ceil(bounds[1]))
     if lag is None:
         raise InputError(
             f"the log {log.source} cannot be aligned with the run: one of them does not vary, or time.max_lag leaves "
@@ -114,6 +118,30 @@ def find_offset(
             f"{100 * lag.explained:.1f} % of its variation: check its sign and unit, or give time.offset in the card"
         )
     return Start(float(run_time[0] + lag.samples / rate), lag.explained, lag.uncertain / rate, better)
+
+
+def _fits_better(
+    first: np.ndarray, second: np.ndarray, weights: np.ndarray, begins: float, rate: float, given: float, apart: float
+) -> str:
+    """Say which start fits far better than the one that a card gives; "" for none, or one that is not clear or within ``apart``.
+
+    ``begins`` is when the first record does, in s, as ``given`` and ``apart``.
+    """
+    found = find_lag(first, second, weights, least=-len(second), greatest=len(first))
+    if found is None or found.uncertain > _UNCLEAR * min(len(first), len(second)):
+        return ""
+    scores, _, allowed = _scores(first, second, weights)
+    at = round(min(max((given - begins) * rate + len(second) - 1, -1.0), float(len(allowed))))
+    # by any gain: where that of a wrong unit is all that is wrong, the clock is right
+    shared = float(scores[:, at].max()) if 0 <= at < len(allowed) and allowed[at] else 0.0
+    start = begins + found.samples / rate
+    better = found.explained > max(_POOR, shared + _MORE) and 1.0 - found.explained < _DECIDES * (1.0 - shared)
+    if not better or abs(start - given) <= apart:
+        return ""
+    return (
+        f"from {start:.4g} s of the run on, instead of {given:.4g} s as time.offset of the card says, it would share "
+        f"{100 * found.explained:.1f} instead of {100 * shared:.1f} % of its variation: check its clock"
+    )
 
 
 def clock_hint(log: Log, lasts: float) -> str:
