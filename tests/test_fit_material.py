@@ -214,6 +214,7 @@ def test_wrong_input(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     good, path = write_test(tmp_path / "good.csv", fs.MooneyRivlin(2e4, 0.0)), tmp_path / "t.csv"
     for text, words in (
         ("a;b\n1;2\n", "no line names a column"),
+        ("true strain;true stress (MPa)\n0.1;0.2\n", r"of true strain e and stress s write the stretch exp\(e\) and s exp\(-e\)"),
         ("strain;stress\n0.1;2\n", "column 'stress' has no unit; write one of Pa, kPa, MPa"),
         ("strain;stress (MPa)\n0.1;2\n0.2;two\n", "line 3: '0.2;two' has no two finite numbers"),
         ("strain;stress (MPa)\n-1.5;2\n0.1;3\n", "smallest stretch is -0.5"),

@@ -169,9 +169,10 @@ def _find_header(path: Path, rows: Sequence[Sequence[str]]) -> tuple[int, int, i
     found = _named(rows)
     if found is not None:
         return found
+    true = any(_plain_title(cell).startswith("true ") for row in rows for cell in row)
+    what = "of true strain e and stress s write the stretch exp(e) and s exp(-e)" if true else "add such a line above the numbers"
     raise InputError(
-        f"{path}: no line names a column 'engineering strain' (or 'stretch') and a column 'engineering stress (MPa)'; "
-        "add such a line above the numbers."
+        f"{path}: no line names a column 'engineering strain' (or 'stretch') and a column 'engineering stress (MPa)'; {what}."
     )
 
 
