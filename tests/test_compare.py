@@ -604,6 +604,9 @@ def test_what_counts_silently_of_markers_is_said(tmp_path: Path) -> None:
     assert "its markers count" not in text and "from 0.3 s of the run on, instead of 0.01 s as time.offset" in text
     (text,) = warned(values, {"tare": {"end": 0.1}})
     assert text.startswith("the tare of the card is not used, since marker_values is 'position'")
+    (text,) = warned(values + 0.3, {"time": {"offset": 0.3}})
+    assert text.startswith("marker m of the log lies 520 mm from that of the run on average, and none moves by more than 1")
+    assert not any("lies" in text for text in warned(values + 0.3, {"marker_values": "displacement", "time": {"offset": 0.3}}))
     hidden = np.where((np.arange(len(own)) // 50 == 3)[:, None], 0.0, values)
     (text, *_) = warned(hidden, {"time": {"offset": 0.3}})
     assert "marker m jumps to 0, 0, 0 exactly, in 50 of 601 samples" in text

@@ -157,6 +157,8 @@ def _compare(run: RunSeries, logs: Sequence[Log]) -> Comparison:
         raise InputError(f"the logs have {int(good.sum())} common samples on the grid; at least {LEAST_SAMPLES} are needed.")
     axes = _agreements(channels, on_grid[good], measured[good])
     doubts += _value_doubts(run, logs[0], on_grid[good], measured[good], axes)
+    if logs[0].sensor is None and not single and card.marker_values == "position":
+        doubts += _frame_doubts(channels, raw, on_grid[good], measured[good])
     groups = {g: [k for k, c in enumerate(channels) if c.group == g] for g in dict.fromkeys(c.group for c in channels)}
     return Comparison(
         run=run.name,
@@ -399,6 +401,20 @@ def _tare_of_run(run: RunSeries, simulated: np.ndarray, placed: Sequence[_Placed
             )
         means.append(resample(run.time, simulated, np.clip(times, run.time[0], run.time[-1])).mean(axis=0))
     return np.asarray(np.mean(means, axis=0))
+
+
+def _frame_doubts(channels: Sequence[Channel], raw: np.ndarray, simulated: np.ndarray, measured: np.ndarray) -> list[str]:
+    """Say that markers of a log lie farther from those of the run, all along, than any of them moves; ``raw``: the whole run."""
+    constant = np.linalg.norm((simulated - measured).mean(axis=0).reshape(-1, 3), axis=1)
+    moves = max(float(np.linalg.norm(np.ptp(own.reshape(len(own), -1, 3), axis=0), axis=1).max()) for own in (raw, measured))
+    k = int(constant.argmax())
+    if constant[k] <= moves:
+        return []
+    return [
+        f"marker {channels[3 * k].group} of the log lies {1e3 * constant[k]:.3g} mm from that of the run on average, and none "
+        f"moves by more than {1e3 * moves:.3g} mm: are frame.rotation and frame.translation of the card right? Displacements "
+        'need no translation (marker_values = "displacement")'
+    ]
 
 
 def _offset_hints(run: RunSeries, channels: Sequence[Channel], error: np.ndarray) -> list[str]:
