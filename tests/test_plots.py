@@ -119,6 +119,27 @@ def test_several_runs_are_laid_over_each_other(tmp_path, monkeypatch):
         plot_runs([])
 
 
+@pytest.mark.parametrize("several", [False, True])
+def test_hundreds_of_sensors_go_on_in_further_figures_without_those_that_stay_zero(several, tmp_path, monkeypatch):
+    """Pairs of a hand that never touch; the layout of a figure with 450 panels did not end in ten minutes."""
+    time = 0.01 * np.arange(1, 41)
+    pairs = [f"a-b{k}_{what}" for k in range(60) for what in ("contacts_1", "slip_mps")]
+    moving = [name for name in pairs if "b7_" in name or "b4" in name]  # twelve pairs
+    forces = [f"finger{k}_f{axis}_N" for k in range(30) for axis in "xyz"]
+    columns = [np.sin(time) if name in moving or "1_f" in name else 0 * time for name in pairs + forces]
+    (tmp_path / "other").mkdir()
+    run, other = write_tables(tmp_path, sensors=False), write_tables(tmp_path / "other", sensors=False)
+    header = ",".join(["time_s", *pairs, *forces])
+    np.savetxt(run / "sensors.csv", np.column_stack([time, *columns]), delimiter=",", header=header, comments="")
+    drawn = {}
+    monkeypatch.setattr(plots, "save_figure", lambda figure, path: drawn.update({path.stem: figure.axes}))
+    plot_runs([run, other] if several else [run], look=Look(formats=("svg",)), figures=["gauges", "forces"])
+    assert set(drawn) == {"gauges", "gauges_2", "forces"} and [len(drawn[name]) for name in ("gauges", "gauges_2")] == [20, 4]
+    assert len(drawn["forces"]) == (9 if several else 3)  # of finger1, finger11 and finger21
+    shown = {axis.get_ylabel() for name in ("gauges", "gauges_2") for axis in drawn[name]}
+    assert shown == {f"{name.rpartition('_')[0].replace('_', ' ')} [{name.rpartition('_')[2]}]" for name in moving}
+
+
 def test_the_same_tables_give_the_same_svg(tmp_path):
     run = write_tables(tmp_path)
     first, second = (plot_runs([run], tmp_path / name, axes=["fx", "x"], look=Look(formats=("svg",))) for name in "12")

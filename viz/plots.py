@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+import textwrap
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +30,11 @@ STEP_COLUMNS = (
 )  # fmt: skip
 AXES = ("fx", "fy", "fz", "tx", "ty", "tz", "x", "y", "z")
 DEFAULT_LOOK = Look()
+#: Panels of a figure: with hundreds its layout takes hours.
+_MOST_PANELS = 20
+#: Letters of a label beside a panel before it goes on in the next line.
+_LABEL = 18
+_Panel = TypeVar("_Panel")
 
 
 def plot_run(run_dir: str | os.PathLike[str], out: Path | None = None) -> list[Path]:
@@ -43,13 +49,15 @@ def plot_runs(
     sensors: Sequence[str] = (),
     axes: Sequence[str] = (),
     look: Look = DEFAULT_LOOK,
+    figures: Sequence[str] = (),
 ) -> list[Path]:
     """Draw the tables of run folders, several runs over each other.
 
     Figures, each as PNG, SVG and PDF: ``forces`` and ``torques`` (the components of each sensor in sensors.csv), ``markers``
     (their coordinates), ``gauges`` (the other columns), ``solver`` (iterations and residuals), ``energy`` (kinetic, elastic,
     work) and ``penetration``, the last three from steps.csv. In figures of one run colours distinguish quantities; in figures of
-    several they distinguish runs, each quantity has its own panel, and the legend names the folders.
+    several they distinguish runs, each quantity has its own panel, and the legend names the folders. Where a figure would have
+    more than 20 panels, sensors that stay zero are left out, and the others go on in ``forces_2`` ...
 
     Parameters
     ----------
@@ -63,6 +71,8 @@ def plot_runs(
         Only these components: fx, fy, fz, tx, ty, tz, and x, y, z of markers; then no figures of steps.csv.
     look : Look
         Size, font, names in the legend, formats.
+    figures : sequence of str
+        Only these figures.
 
     Returns
     -------
@@ -88,12 +98,12 @@ def plot_runs(
 
     import matplotlib
 
+    wanted = set(figures) or {*VECTORS, "gauges", *(() if sensors or axes else ("solver", "energy", "penetration"))}
     with matplotlib.rc_context(look.settings):
-        figures = _figures_of_one(*next(iter(runs.values())), look) if len(runs) == 1 else _figures_of_several(runs, look)
-        if sensors or axes:
-            figures = {name: figure for name, figure in figures.items() if name in VECTORS or name == "gauges"}
+        one = len(runs) == 1
+        drawn = _figures_of_one(*next(iter(runs.values())), wanted, look) if one else _figures_of_several(runs, wanted, look)
         written = []
-        for name, figure in figures.items():
+        for name, figure in drawn.items():
             for ending in look.formats:
                 path = out / f"{name}.{ending}"
                 save_figure(figure, path)
@@ -154,31 +164,67 @@ def _gauge_panels(tables: Iterable[Table]) -> list[tuple[str, str, float, bool]]
         name, _, unit = column.rpartition("_")
         if column != "time_s" and name and not GROUPED.fullmatch(column):
             unit = unit.replace("m2", "m$^2$").replace("m3", "m$^3$")
-            panels.append((column, f"{name.replace('_', ' ')} [{unit}]", 1.0, False))
+            label = textwrap.fill(f"{name.replace('_', ' ')} [{unit}]", _LABEL, break_long_words=False, break_on_hyphens=False)
+            panels.append((column, label, 1.0, False))
     return panels
 
 
-def _figures_of_one(steps: Table, sensors: Table, look: Look) -> dict[str, Figure]:
-    figures = {}
+def _pages(
+    name: str, panels: Sequence[_Panel], is_zero: Callable[[_Panel], bool], draw: Callable[[Sequence[_Panel]], Figure]
+) -> dict[str, Figure]:
+    """Draw a figure, or several of at most so many panels; then without those of what stays zero."""
+    if len(panels) > _MOST_PANELS:
+        panels = [panel for panel in panels if not is_zero(panel)]
+    pages = [panels[first : first + _MOST_PANELS] for first in range(0, len(panels), _MOST_PANELS)]
+    return {f"{name}_{number}" if number > 1 else name: draw(page) for number, page in enumerate(pages, 1)}
+
+
+def _stays_zero(tables: Iterable[Table], columns: Iterable[str]) -> bool:
+    """Whether columns have nothing but zeros and gaps in all tables that have them."""
+    columns = list(columns)
+    return not any(np.nan_to_num(table[column]).any() for table in tables for column in columns if column in table)
+
+
+def _figures_of_one(steps: Table, sensors: Table, wanted: Collection[str], look: Look) -> dict[str, Figure]:
+    """Draw the figures that are wanted of one run."""
+    figures: dict[str, Figure] = {}
     for name in VECTORS:
-        found = vectors_of(sensors, name)
-        if found:
-            figures[name] = _vector_figure(sensors, found, name, look)
-    gauges = _gauge_panels([sensors])
-    if gauges:
-        figures["gauges"] = _overlay({"": sensors}, gauges, look)
-    return figures | {
-        "solver": _solver_figure(steps, look),
-        "energy": _energy_figure(steps, look),
-        "penetration": _penetration_figure(steps, look),
-    }
+        if name in wanted:
+            figures |= _vectors(name, sensors, look)
+    if "gauges" in wanted:
+        figures |= _gauges({"": sensors}, look)
+    of_steps = {"solver": _solver_figure, "energy": _energy_figure, "penetration": _penetration_figure}
+    return figures | {name: draw_steps(steps, look) for name, draw_steps in of_steps.items() if name in wanted}
 
 
-def _figures_of_several(runs: Mapping[str, tuple[Table, Table]], look: Look) -> dict[str, Figure]:
+def _vectors(name: str, table: Table, look: Look) -> dict[str, Figure]:
+    """Draw vectors of one run, a panel for each sensor."""
+    return _pages(
+        name, list(vectors_of(table, name).items()), lambda one: _stays_zero([table], one[1].values()),
+        lambda some: _vector_figure(table, dict(some), name, look),
+    )  # fmt: skip
+
+
+def _gauges(tables: Mapping[str, Table], look: Look) -> dict[str, Figure]:
+    """Draw the columns of no force sensor and no marker."""
+    return _columns("gauges", tables, _gauge_panels(tables.values()), look)
+
+
+def _columns(
+    name: str, tables: Mapping[str, Table], panels: Sequence[tuple[str, str, float, bool]], look: Look
+) -> dict[str, Figure]:
+    """Draw columns, a panel each."""
+    return _pages(name, panels, lambda panel: _stays_zero(tables.values(), panel[:1]), lambda some: _overlay(tables, some, look))
+
+
+def _figures_of_several(runs: Mapping[str, tuple[Table, Table]], wanted: Collection[str], look: Look) -> dict[str, Figure]:
+    """Draw the figures that are wanted of several runs."""
     steps = {name: tables[0] for name, tables in runs.items()}
     sensors = {name: tables[1] for name, tables in runs.items()}
-    figures = {}
+    figures: dict[str, Figure] = {}
     for name, (_, symbol, _, unit, factor) in VECTORS.items():
+        if name not in wanted:
+            continue
         own: dict[str, dict[str, str]] = {}
         for table in sensors.values():
             for sensor, columns in vectors_of(table, name).items():
@@ -188,22 +234,17 @@ def _figures_of_several(runs: Mapping[str, tuple[Table, Table]], look: Look) -> 
             for sensor, columns in own.items()
             for axis, column in columns.items()
         ]
-        if panels:
-            figures[name] = _overlay(sensors, panels, look)
-    gauges = _gauge_panels(sensors.values())
-    if gauges:
-        figures["gauges"] = _overlay(sensors, gauges, look)
-    return figures | {
-        "solver": _overlay(
-            steps, [("iterations", "iterations [1]", 1.0, False), ("dynamics_residual", "dynamics\nresidual [1]", 1.0, True),
-                    ("contact_residual", "contact\nresidual [1]", 1.0, True)], look,
-        ),
-        "energy": _overlay(
-            steps, [(f"{kind}_J", f"{kind.removesuffix('_energy')} [J]", 1.0, False) for kind in
-                    ("kinetic_energy", "elastic_energy", "work")], look,
-        ),
-        "penetration": _overlay(steps, [("max_penetration_m", "largest penetration [mm]", 1e-3, True)], look),
+        figures |= _columns(name, sensors, panels, look)
+    if "gauges" in wanted:
+        figures |= _gauges(sensors, look)
+    of_steps = {
+        "solver": [("iterations", "iterations [1]", 1.0, False), ("dynamics_residual", "dynamics\nresidual [1]", 1.0, True),
+                   ("contact_residual", "contact\nresidual [1]", 1.0, True)],
+        "energy": [(f"{kind}_J", f"{kind.removesuffix('_energy')} [J]", 1.0, False) for kind in
+                   ("kinetic_energy", "elastic_energy", "work")],
+        "penetration": [("max_penetration_m", "largest penetration [mm]", 1e-3, True)],
     }  # fmt: skip
+    return figures | {name: _overlay(steps, panels, look) for name, panels in of_steps.items() if name in wanted}
 
 
 def _component(symbol: str, axis: str) -> str:

@@ -112,8 +112,8 @@ def write_report(
             else:
                 shown += "<h2>Pictures</h2>\n" + "".join(picture(p, f"Frame {int(p.stem.split('_')[1])}") for p in drawn)
         if steps:
-            plots = {p.stem: p for p in plot_runs([run_dir], Path(scratch), look=Look(formats=("svg",)))}
-            shown += "<h2>Plots</h2>\n" + "".join(picture(plots[n], words) for n, words in _PLOTS.items() if n in plots)
+            plots = plot_runs([run_dir], Path(scratch), look=Look(formats=("svg",)), figures=list(_PLOTS))
+            shown += "<h2>Plots</h2>\n" + "".join(picture(plot, _PLOTS[plot.stem.partition("_")[0]]) for plot in plots)
     name = str(_section(info, "scene").get("name", run_dir.resolve().name))
     good = info.get("status") == "converged"
     body = (
