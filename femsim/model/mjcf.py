@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
@@ -26,7 +26,7 @@ from meshes import TriMesh, make_trimesh
 
 #: Sections that say nothing about a robot, those that would change it and cannot be read, and elements of bodies of both kinds.
 _PASSED = {"option", "size", "visual", "statistic", "asset", "default", "compiler", "custom", "keyframe", "worldbody"}
-_NOTED = {"actuator", "sensor", "tendon", "extension"}
+_NOTED = {"actuator", "sensor", "extension"}
 _BODY = {"inertial", "joint", "freejoint", "geom", "body"}
 _BODY_PASSED = {"site", "camera", "light"}
 #: So many trees or joints of a file are named in a message.
@@ -60,9 +60,10 @@ def read_mjcf(path: Path, root: Element, balance_inertia: bool, tree: str | None
     hinge, slide, ball and free with range, ref, damping, frictionloss and armature, geoms box, sphere, capsule, cylinder,
     ellipsoid (as a mesh of its volume, with its own inertia) and mesh (from files or numbers), also fitted to a mesh, frames,
     <replicate>, included files, attached models, defaults with classes, angles in degrees or radians, all ways to write a turn,
-    <equality><joint> as mimic; who has contact with whom by contype, conaffinity, <contact><exclude> and <pair>. Noted and left
-    out are actuators, sensors, tendons, springs, other equalities, and what stands still in the world. Refused is what would make
-    another robot: composites, several trees without a choice, other geoms that count.
+    <equality><joint>, and that of a fixed tendon over two joints, as mimic; who has contact with whom by contype, conaffinity,
+    <contact><exclude> and <pair>. Noted and left out are actuators, sensors, other tendons, springs, other equalities, and what
+    stands still in the world. Refused is what would make another robot: composites, several trees without a choice, other geoms
+    that count.
 
     Raises
     ------
@@ -90,6 +91,8 @@ class _Reader(MjcfElements):
         #: body and masks (contype, conaffinity) of each geom that has contact, and the body of each that has a name
         self.masks: list[tuple[str, int, int]] = []
         self.body_of: dict[str, str] = {}
+        #: origin of the frame of each body in that of its link, m
+        self.origins: dict[str, np.ndarray] = {}
         #: names in other trees of the file
         self.elsewhere: set[str] = set()
 
@@ -102,7 +105,7 @@ class _Reader(MjcfElements):
         for child in self.root:
             if child.tag in _NOTED:
                 self.note(f"<{child.tag}> is not read")
-            elif child.tag not in _PASSED and child.tag not in ("equality", "contact"):
+            elif child.tag not in _PASSED and child.tag not in ("equality", "contact", "tendon"):
                 raise self.wrong(
                     f"<{child.tag}>", "is not read; save the model as one plain file by MuJoCo (mj_saveLastXML), or take it out."
                 )
@@ -294,6 +297,7 @@ class _Reader(MjcfElements):
         origin = np.zeros(3)  # of the body's frame in that of its link
         if above is not None:
             origin = self._hang(name, joints, above, place, turn)
+        self.origins[name] = origin
         mass, centre, inertia, shapes, visuals = self._matter(name, where, held)
         moved = [Piece(one.shape, np.asarray(one.position) + origin, one.rotation) for one in shapes]
         seen = [_shifted(one, origin) for one in visuals]
@@ -388,34 +392,79 @@ class _Reader(MjcfElements):
         return self.number(what, Element(joint.tag, {key: "".join(first)}), key)
 
     def _mimics(self) -> list[RobotJoint]:
-        """Joints, with those that follow others by an equality."""
+        """Joints, with those that follow others by an equality, of two joints or of a tendon over two."""
         joints = {joint.name: joint for joint in self.joints}
         given = [one for equality in self.root.findall("equality") for one in equality]
+        keeps = False
         for element in [self.whole("an <equality>", one, "main", "equality") for one in given]:
-            first, second = element.get("joint1", ""), element.get("joint2", "")
-            where = f"the equality of {first!r}"
+            names = [element.get(key, "") for key in ("joint1", "joint2")]
+            where = f"the equality of {names[0]!r}"
             self.check_tag("<equality>", element, EQUALITIES)
             if element.tag == "joint":
                 self.check_attributes(where, element, ATTRIBUTES["equality joint"])
-            active = self.word(where, element, "active", "true", ("true", "false"))
-            if self.elsewhere & {first, second}:
+            active = self.word(where, element, "active", "true", ("true", "false")) == "true"
+            pulled: dict[str, float] = {}
+            if element.tag == "tendon" and active:
+                where = f"the equality of tendon {element.get('tendon1', '')!r}"
+                pulled = self._pulled(element)
+                names = self._follower_first(list(pulled), joints)
+            first, second = names[0], names[-1]
+            if self.elsewhere & set(names):
                 self.note(f"{where} and {second!r} is left out; it is one of another tree")
                 continue
-            if element.tag != "joint" or not second or active == "false":
-                self.note(f"<equality><{element.tag}> is not read; two links are joined by scene.join")
+            if not (active and second and (element.tag == "joint" or pulled)):
+                self.note(self._not_read(element, active))
                 continue
             words = element.get("polycoef", "").split()
             element.set("polycoef", " ".join(words + ["0", "1", "0", "0", "0"][len(words) :]))
             shape = self.numbers(where, element, "polycoef", 5)
-            if first not in joints or shape[2:].any():
+            if first not in joints or (shape[2:].any() and not pulled):
                 raise self.wrong(where, "names no joint, or is more than linear; allowed is joint1 = a + b joint2.")
+            keeps |= bool(pulled)
+            if pulled:  # its length stays: what it asks for beside, then what one joint asks of the other
+                shape[:2] = shape[0] / pulled[first], -pulled[second] / pulled[first]
             own = joints[first]
             if own.mimic is not None:
                 raise self.wrong(where, "is the second of this joint; it can follow one joint, so take one of them out.")
             # it is between ways from where the file draws both
             offset = float(shape[0]) + self.drawn.get(first, 0.0) - float(shape[1]) * self.drawn.get(second, 0.0)
+            if pulled and second in joints and not _meet(own.limits, joints[second].limits, float(shape[1]), offset):
+                self.note(f"{where} is left out; at no position are both {first!r} and {second!r} within their ranges")
+                continue
             joints[first] = replace(own, mimic=(second, float(shape[1]), offset))
+        if self.root.find("tendon") is not None:
+            self.note("of <tendon> only the joints that an <equality> couples are read" if keeps else "<tendon> is not read")
         return list(joints.values())
+
+    def _pulled(self, element: Element) -> dict[str, float]:
+        """Coefficients of the two joints whose sum an equality of a fixed tendon keeps; of another equality none."""
+        fixed = [one for tendon in self.root.findall("tendon") for one in tendon.findall("fixed")]
+        found = [one for one in fixed if one.get("name", "") == element.get("tendon1", "")]
+        if element.get("tendon2") or len(found) != 1:
+            return {}
+        what = f"tendon {found[0].get('name')!r}"
+        pulled = {one.get("joint", ""): self.number(what, one, "coef") for one in found[0].findall("joint")}
+        return pulled if len(pulled) == 2 and all(pulled.values()) else {}
+
+    @staticmethod
+    def _follower_first(names: list[str], joints: Mapping[str, RobotJoint]) -> list[str]:
+        """Two joints in the order follower, leader: the second follows the first, unless it follows another one already."""
+        taken = [one in joints and joints[one].mimic is not None for one in names]
+        return (names if taken == [False, True] else names[::-1]) or [""]
+
+    def _not_read(self, element: Element, active: bool) -> str:
+        """Say that an equality is not read, and what to do instead."""
+        ends = [element.get(key, "") or "world" for key in ("body1", "body2")]
+        tag, said = element.tag, f"<equality><{element.tag}> is not read"
+        if not active or tag not in ("connect", "weld"):
+            return f"{said}; {'it is not active' if not active else 'what it couples moves by itself'}"
+        if ends[0] not in self.origins or tag == "weld":
+            return f"{said}; two links are joined by scene.join"
+        anchor = self.origins[ends[0]] + self.numbers("<connect>", element, "anchor", 3, "0 0 0")
+        at = ", ".join(f"{one:.6g}" for one in anchor)
+        return (
+            f"{said}; close it by scene.join, with a 'ball' of {ends[0]!r} and {ends[1]!r} at ({at}) in the frame of {ends[0]!r}"
+        )
 
     # ---- matter
 
@@ -484,6 +533,12 @@ class _Reader(MjcfElements):
         turn = around.as_matrix()
         inertia = turn @ own @ turn.T
         return mass, centre, self.balanced(where, mass, 0.5 * (inertia + inertia.T))
+
+
+def _meet(own: tuple[float, float], other: tuple[float, float], factor: float, offset: float) -> bool:
+    """Whether a joint that follows another one, by factor and offset, is somewhere within its range while that one is."""
+    ends = sorted(factor * end + offset for end in other)
+    return max(own[0], ends[0]) <= min(own[1], ends[1])
 
 
 def _first_of(names: Sequence[str]) -> str:

@@ -17,7 +17,9 @@ _MOST_MODELS = 100
 #: What an attached model leaves behind: its surroundings, and what is put elsewhere.
 _LEFT = {"compiler", "option", "size", "visual", "statistic", "default", "worldbody", "keyframe", "custom"}
 #: Attributes that name something of the same file, and elements whose class is that of the file where they say none.
-_NAMES = ("name", "class", "childclass", "mesh", "joint1", "joint2", "body1", "body2", "geom1", "geom2")
+_NAMES = (
+    "name", "class", "childclass", "mesh", "joint", "joint1", "joint2", "tendon1", "tendon2", "body1", "body2", "geom1", "geom2"
+)  # fmt: skip
 _ENDS = ("joint1", "joint2", "body1", "body2", "geom1", "geom2")
 _WITH_CLASS = {"mesh", "pair", "joint"}
 #: Attributes of <compiler> that say only where files are, or nothing about a robot.
