@@ -110,3 +110,23 @@ def test_a_joint_that_is_set_faster_than_it_can_is_doubtful_and_a_twin_knows() -
     assert twin.verdict == "doubtful"
     simulation.restore(before)
     assert simulation.verdict == "good" and simulation.step(10).verdict == "good"
+
+
+def test_a_jaw_with_a_servo_on_an_exact_lift_is_told_what_leads_it_into_the_floor() -> None:
+    """Contact cannot press against the lift; the advice was a smaller time step, and a note said that it pushes the jaw out."""
+    links = [
+        fs.RobotLink("base"),
+        fs.RobotLink.solid("jaw", fs.Piece(fs.Box((0.01, 0.01, 0.02))), 0.05),
+        fs.RobotLink("hand", 0.5),
+    ]
+    lift = fs.RobotJoint("lift", "base", "hand", "prismatic", axis=(0, 0, 1))
+    slide = fs.RobotJoint("slide", "hand", "jaw", "prismatic", axis=(0, 1, 0))
+    scene = fs.Scene("jaw", dt=0.01, duration=0.1)
+    scene.add_floor()
+    scene.add_robot(fs.Robot("r", links, [lift, slide]), position=(0, 0, 0.018))
+    scene.drive_joint("r", "lift", fs.Profile([0.0, 0.05, 0.1], [0.0, -0.008, 0.0]))
+    scene.drive_joint("r", "slide", fs.Profile([0.0], [0.0]), stiffness=500.0)
+    run = fs.simulate(scene)
+    assert any("apart, at up to 0.5 m/s, but r.jaw only along joints that follow no motion" in note for note in run.notes)
+    (reason,) = (one for one in run.reasons if "r.jaw and floor are" in one)
+    assert "r.jaw is led by joints that follow motions exactly" in reason and "drive those joints with a stiffness" in reason

@@ -14,6 +14,7 @@ from femsim.model.bodies.kinds import robot
 from femsim.model.compliance import CompliantDrive
 from femsim.model.faces import WITH_FACES
 from femsim.run.verdict import Findings, Reason, When
+from femsim.scene.pairs import led_in_part
 from femsim.step.report import StepReport
 from femsim.step.stepper import Stepper
 from femsim.step.vitals import Depth, Vitals
@@ -263,6 +264,10 @@ class HealthWatch:
         why = "contact could not keep them apart"
         if self._held_exactly(self._of(found)):
             return why, "Shorten the motion of held nodes, hold them with a stiffness, which gives way, or take a smaller dt."
+        links = [self._names[k] for k in (a, b) if led_in_part(self._stepper.scene, k)]
+        if links:
+            why += f"; {links[0]} is led by joints that follow motions exactly, and no force moves it but along its others"
+            return why, "Shorten the motion, or drive those joints with a stiffness, which gives way."
         return why, "Take a smaller dt, shorten the motion that presses them, or make the thin one thicker."
 
     def _between_nodes(self, between: Depth, when: When) -> None:

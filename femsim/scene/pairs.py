@@ -172,6 +172,16 @@ def led_parts(scene: SceneContents) -> np.ndarray:
     return out
 
 
+def led_in_part(scene: SceneContents, part: int) -> bool:
+    """Whether a part is a link of which some joints, but not all, follow motions exactly: forces move it along the others."""
+    link = scene.parts[part]
+    if link.body < 0:
+        return False
+    body = scene.bodies[link.body]
+    led = np.isin(body.link_rows(link.link), body.driven_rows())
+    return bool(led.any() and not led.all())
+
+
 def loose_parts(scene: SceneContents) -> np.ndarray:
     """Free rigid bodies and obstacles, (np,) bool: neither driven nor links of grippers and robots."""
     bodies = [part.body for part in scene.parts]

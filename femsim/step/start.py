@@ -7,6 +7,7 @@ from collections.abc import Collection, Sequence
 from femsim.base.errors import InputError
 from femsim.model.bodies.outputs import points_of
 from femsim.model.faces import WITH_FACES, has_faces
+from femsim.scene.pairs import led_in_part
 from femsim.scene.plausible import notes_on_settings
 from femsim.scene.scene import Scene
 from femsim.step.contacts import Contacts
@@ -106,7 +107,10 @@ def _overlaps(scene: Scene, contacts: Contacts, vital_signs: VitalSigns, waiting
         elif vital_signs.soft(a, b):
             out.append(f"{said}; their contacts are soft, and press as if that had pressed them together")
         else:
-            out.append(_pushed(scene, said, " once the joint between them breaks" if (a, b) in waiting else ""))
+            when = " once the joint between them breaks" if (a, b) in waiting else ""
+            links = [names[k] for k in (a, b) if led_in_part(scene, k)]
+            along = f", but {links[0]} only along joints that follow no motion exactly" if links else ""
+            out.append(_pushed(scene, said, when + along))
     return out
 
 
