@@ -27,9 +27,9 @@ from contact.detect_kernels import (
 from contact.distance_kernels import closest_on_lines
 from contact.placed_kernels import Output, Place, Shapes, axis_of, move_up, moved, own, place_of, put, world
 from contact.rim_kernels import OVERLAP
-from contact.sdf_kernels import signed_distance
+from contact.sdf_kernels import offset_from_closest
 from contact.segment_kernels import segment_contacts
-from contact.vector_kernels import cross, dot, minus, plus, row, times
+from contact.vector_kernels import cross, dot, entry, minus, norm, over, plus, row, times
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -296,20 +296,70 @@ def meeting(k: int, first: int, last: int, between: Place, creases: Creases) -> 
 
 
 @njit(cache=True, inner=True)
-def depth_in(s: int, place: Place, beside: float, creases: Creases, shapes: Shapes) -> float:
-    """Exact signed distance of shape s, a box, capsule or mesh, at a place in its frame, m; above ``beside`` a lower bound."""
+def measured_distance(place: Place, b: int, reach: float, hair: float, creases: Creases) -> tuple[float, Place]:
+    """Signed distance (m) of mesh b at a place in its frame, and its normal there; inf beyond ``reach`` (m).
+
+    Within a hair (m) of the surface the normal is that of the closest face, edge or vertex.
+    """
+    best, closest, found, way = reach, -1, 0, (0.0, 0.0, 1.0)
+    for t in range(creases.triangle_start[b], creases.triangle_start[b + 1]):
+        away, near = minus(place, row(creases.balls, t)), best + creases.balls[t, 3]
+        if dot(away, away) < near * near:
+            offset, feature = offset_from_closest(place, creases.corners, t)
+            if dot(offset, offset) < best * best:
+                best, closest, found, way = norm(offset), t, feature, offset
+    if closest < 0:
+        return inf, way
+    normal = entry(creases.normals, closest, found)
+    distance, length = -best if dot(way, normal) < 0.0 else best, norm(normal)
+    if best > hair:
+        return distance, over(way, distance)
+    return distance, over(normal, length) if length > 0.0 else (0.0, 0.0, 1.0)
+
+
+@njit(cache=True, inner=True)
+def depth_in(s: int, place: Place, beside: float, creases: Creases, shapes: Shapes) -> tuple[float, Place]:
+    """Exact signed distance of shape s, a box, capsule or mesh, at a place in its frame (m), and its normal there.
+
+    Above ``beside`` it may be that of a plane in front of the shape.
+    """
     x, y, z = place
     if shapes.kind[s] == BOX:
-        return box_distance(x, y, z, shapes.size[s, 0], shapes.size[s, 1], shapes.size[s, 2])[0]
+        distance, nx, ny, nz = box_distance(x, y, z, shapes.size[s, 0], shapes.size[s, 1], shapes.size[s, 2])
+        return distance, (nx, ny, nz)
     if shapes.kind[s] == CAPSULE:
-        return capsule_distance(x, y, z, shapes.size[s, 0], shapes.size[s, 1])[0]
-    away = 0.0
+        distance, nx, ny, nz = capsule_distance(x, y, z, shapes.size[s, 0], shapes.size[s, 1])
+        return distance, (nx, ny, nz)
     for i in range(3):
-        away = max(away, abs(place[i] - shapes.box_centre[s, i]) - shapes.box_half[s, i] * (1.0 + 1e-9))
-    if away > beside:
-        return away
-    first, last = creases.triangle_start[s], creases.triangle_start[s + 1]
-    return signed_distance(place, creases.corners, creases.normals, creases.order[first:last], last - first)
+        from_centre = place[i] - shapes.box_centre[s, i]
+        away = abs(from_centre) - shapes.box_half[s, i] * (1.0 + 1e-9)
+        if away > beside:
+            out = 1.0 if from_centre > 0.0 else -1.0
+            return away, (out if i == 0 else 0.0, out if i == 1 else 0.0, out if i == 2 else 0.0)
+    return measured_distance(place, s, inf, 0.0, creases)
+
+
+@njit(cache=True, inner=True)
+def goes_in(
+    s: int, start: Place, along: Place, least: float, most: float, beside: float, creases: Creases, shapes: Shapes
+) -> bool:
+    """Whether a segment goes through shape s, or past it by less than ``beside`` (m), at a place in its frame or on from there.
+
+    Each step leads to the plane through what is nearest, behind which a convex shape lies. It may not leave the segment, which
+    reaches from ``least`` to ``most`` (m). Past an edge of less than a right angle a face may be between, and then another one.
+    """
+    at = 0.0
+    for _ in range(3):
+        distance, normal = depth_in(s, moved(start, at, along), beside, creases, shapes)
+        if distance <= beside:
+            return True
+        slope = dot(normal, along)
+        if abs(slope) < PARALLEL:
+            return False
+        at -= distance / slope
+        if at < least or at > most:
+            return False
+    return False
 
 
 @njit(cache=True, inner=True)
@@ -332,30 +382,14 @@ def way_out(place: Place, first: Place, last: Place, one: Place, two: Place) -> 
 
 
 @njit(cache=True, inner=True)
-def way_in(place: Place, along: Place, one: Place, two: Place) -> float:
-    """How far a point must go along a segment to lie behind both faces at an edge, m; 0 where it does, or never will.
-
-    The parameters are those of :func:`way_out`. Past an edge of less than a right angle one face may be between the two.
-    """
-    cosine = dot(one, two)
-    sine = sqrt(max(dot(one, one) - cosine * cosine, 0.0))
-    way = 0.0
-    for face in range(2):
-        normal = minus(times(cosine, one), two) if face == 0 else minus(times(cosine, two), one)
-        out, slope = dot(place, normal), dot(along, normal)
-        if out > 0.0 and abs(slope) > PARALLEL * sine:
-            way = -out / slope
-    return way
-
-
-@njit(cache=True, inner=True)
 def crossing(count: int, a: int, b: int, i: int, j: int, reach: float, creases: Creases, shapes: Shapes, out: Output) -> int:
     """Contact of segment i of a and segment j of b where they cross.
 
     Their closest points count where both lie inside (not at an end, see HAIR) and the common perpendicular leads out of b and
     into a (up to LEAN): the faces of both fall away from the plane of contact. Where the segments have passed each other, each
-    must go through the other body there (up to LEAN): an edge at its far side is no contact. Nor may a much shorter way aside
-    lead one of them out of the faces of the other (DEEPER): blocks that meet at an edge are not as deep as this is long.
+    must go through the other body there or on from there (up to LEAN): an edge at its far side is no contact. Nor may a much
+    shorter way aside lead one of them out of the faces of the other (DEEPER): blocks that meet at an edge are not as deep as
+    this is long.
     """
     turn = shapes.rotation
     along, other = world(turn, a, row(creases.along, i)), world(turn, b, row(creases.along, j))
@@ -393,14 +427,13 @@ def crossing(count: int, a: int, b: int, i: int, j: int, reach: float, creases: 
         back = way_out(past, times(-on_b - creases.half[j], other), times(creases.half[j] - on_b, other), one_a, two_a)
         if DEEPER * min(aside, back) < -offset:
             return count
-        beside, half_a, half_b = hair - LEAN * offset, creases.half[i], creases.half[j]
-        inside = on_a + way_in(times(offset, normal), along, one_b, two_b)
-        in_b = moved(start, min(max(inside, -half_a), half_a), along)
-        if depth_in(b, own(turn, b, in_b), beside, creases, shapes) > beside:
+        beside, half = hair - LEAN * offset, creases.half[i]
+        in_b, way = own(turn, b, moved(start, on_a, along)), own(turn, b, along)
+        if not goes_in(b, in_b, way, -half - on_a, half - on_a, beside, creases, shapes):
             return count
-        inside = on_b + way_in(times(-offset, normal), other, one_a, two_a)
-        in_a = minus(moved(from_b, min(max(inside, -half_b), half_b), other), minus(place_of(shapes.translation, a), origin))
-        if depth_in(a, own(turn, a, in_a), beside, creases, shapes) > beside:
+        half = creases.half[j]
+        in_a = own(turn, a, minus(moved(from_b, on_b, other), minus(place_of(shapes.translation, a), origin)))
+        if not goes_in(a, in_a, own(turn, a, other), -half - on_b, half - on_b, beside, creases, shapes):
             return count
     feature = 1 + (i - creases.start[a]) * (creases.start[b + 1] - creases.start[b]) + j - creases.start[b]
     at_contact = plus(origin, moved(moved(start, on_a, along), -creases.thickness[i] - 0.5 * gap, normal))

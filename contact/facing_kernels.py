@@ -15,11 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from contact.compiled import njit
-from contact.crease_kernels import Creases
-from contact.detect_kernels import BOX, DEEPER, HAIR, LEAN, MESH, box_distance, write_frame
+from contact.crease_kernels import Creases, measured_distance
+from contact.detect_kernels import BOX, DEEPER, HAIR, LEAN, MESH, PARALLEL, box_distance, write_frame
 from contact.placed_kernels import Output, Shapes, axis_of, move_up, moved, own, place_of, world
-from contact.sdf_kernels import offset_from_closest
-from contact.vector_kernels import Vector, dot, entry, minus, norm, over, plus, row
+from contact.vector_kernels import Vector, cross, dot, minus, norm, over, plus, row
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -58,7 +57,8 @@ class Corners(NamedTuple):
 def faced_corners(count: int, corners: Corners, creases: Creases, shapes: Shapes, out: Output) -> int:
     """Give each of the first ``count`` contacts of a corner with a mesh or box the face that holds it; return how many are left.
 
-    Two boxes are left out. Beside a crease the distance of a mesh is measured. A corner takes the face that :func:`held` finds.
+    Two boxes are left out. Beside a crease the distance of a mesh is measured. A corner takes the face that :func:`held` finds:
+    where it is far behind that, and a much shorter way leads out past an edge (DEEPER), one that it is less far behind.
     Without one it keeps what it has, but is no contact where it does not face that by AWAY and is outside, within a hair: other
     points of its body are nearer. Contacts that are not within the margin go: those of corners at edges are found from further
     away.
@@ -79,8 +79,12 @@ def faced_corners(count: int, corners: Corners, creases: Creases, shapes: Shapes
                     write_frame(out.frame[k], old[0], old[1], old[2])
             lean = leaning(i, own(shapes.rotation, a, old), corners)
             known = lean >= -LEAN and (shapes.kind[b] == BOX or beside > hair_of(b, shapes))
-            deep = 0.0 if known else DEEPER * overlap(a, b, shapes)
-            gap, normal = held(i, a, b, place, deep, corners, creases, shapes)
+            within = 0.0 if known else DEEPER * overlap(a, b, shapes)
+            gap, normal = held(i, a, b, place, within, within, corners, creases, shapes)
+            if gap < -hair_of(b, shapes):
+                deep = DEEPER * past_edge(i, a, b, place, -gap, corners, creases, shapes)
+                if gap < -deep:
+                    gap, normal = held(i, a, b, place, within, deep, corners, creases, shapes)
             if gap < inf:
                 out.gap[k] = gap
                 turned = world(shapes.rotation, b, normal)
@@ -110,18 +114,18 @@ def leaning(i: int, normal: Vector, corners: Corners) -> float:
 
 @njit(cache=True, inner=True)
 def held(
-    i: int, a: int, b: int, place: Vector, deep: float, corners: Corners, creases: Creases, shapes: Shapes
+    i: int, a: int, b: int, place: Vector, within: float, deep: float, corners: Corners, creases: Creases, shapes: Shapes
 ) -> tuple[float, Vector]:
     """Signed distance of corner i of shape a from the face of shape b that holds it at an edge, and its normal in the frame of b.
 
     ``place`` (m) is in that frame. It is the nearest face at an edge that the corner faces (up to LEAN), of those within a hair
     of each other the one that it faces most. The corner lies above the edge or beside it on the face, within a hair; or, where it
-    does not face what is nearest, or is on an edge of a mesh, no farther behind the face or inside its border than ``deep`` (m):
-    DEEPER times the overlap of the bounding boxes, which that of the bodies may be far below: its foot must be on the shape, for
-    the plane of a face goes on where the face has ended. The distance is inf without such a face.
+    does not face what is nearest, or is on an edge of a mesh, no farther inside its border than ``within`` (m), DEEPER times the
+    overlap of the bounding boxes, and no farther behind the face than ``deep`` (m), this or DEEPER times :func:`past_edge`. Its
+    foot must be on the shape, for the plane of a face goes on where the face has ended. The distance is inf without such a face.
     """
     hair = hair_of(b, shapes)
-    deep += hair
+    within, deep = within + hair, deep + hair
     best, most, found = -inf, -inf, (0.0, 0.0, 1.0)
     for c in range(creases.start[b], creases.start[b + 1]):
         away = minus(place, row(creases.middle, c))
@@ -129,7 +133,7 @@ def held(
             continue
         for side in range(2):
             inward = dot(away, row(creases.one, c) if side == 0 else row(creases.two, c))
-            if inward < -hair or inward > deep:
+            if inward < -hair or inward > within:
                 continue
             normal = row(corners.left, c) if side == 0 else row(corners.right, c)
             gap = dot(away, normal)
@@ -140,6 +144,35 @@ def held(
             if better and is_on(moved(place, -gap, normal), b, 2.0 * hair, creases, shapes):
                 best, most, found = gap, facing, normal
     return (best, found) if best > -inf else (inf, found)
+
+
+@njit(cache=True, inner=True)
+def past_edge(i: int, a: int, b: int, place: Vector, most: float, corners: Corners, creases: Creases, shapes: Shapes) -> float:
+    """Least way (m) that leads corner i of shape a past an edge of shape b, across this and an edge of its own; at most ``most``.
+
+    Asked are edges no farther from it than that; ``place`` (m) is in the frame of b. Both shapes fall away from the plane of both
+    edges: convex ones do not overlap by more.
+    """
+    least = most
+    for c in range(creases.start[b], creases.start[b + 1]):
+        away, along = minus(place, row(creases.middle, c)), row(creases.along, c)
+        reach = creases.half[c] + most
+        if dot(away, away) > reach * reach:
+            continue
+        one, two = row(creases.one, c), row(creases.two, c)
+        for e in range(corners.start[i], corners.start[i + 1]):
+            spoke = own(shapes.rotation, b, world(shapes.rotation, a, row(corners.edge, e)))
+            normal = cross(along, spoke)
+            sine = norm(normal)
+            if sine < PARALLEL:
+                continue
+            normal = over(normal, sine if dot(normal, one) + dot(normal, two) <= 0.0 else -sine)
+            depth = max(-dot(away, normal), 0.0)
+            if depth >= least or max(dot(normal, one), dot(normal, two)) > 0.0:
+                continue
+            if leaning(i, own(shapes.rotation, a, world(shapes.rotation, b, normal)), corners) >= -HAIR:
+                least = depth
+    return least
 
 
 @njit(cache=True, inner=True)
@@ -162,28 +195,6 @@ def beside_crease(place: Vector, b: int, reach: float, creases: Creases) -> floa
             beyond = max(abs(along) - creases.half[c], 0.0)
             least = min(least, sqrt(max(square - along * along, 0.0) + beyond * beyond))
     return least
-
-
-@njit(cache=True, inner=True)
-def measured_distance(place: Vector, b: int, reach: float, hair: float, creases: Creases) -> tuple[float, Vector]:
-    """Signed distance (m) of mesh b at a place in its frame, and its normal there; inf beyond ``reach`` (m).
-
-    Within a hair (m) of the surface the normal is that of the closest face, edge or vertex.
-    """
-    best, closest, found, way = reach, -1, 0, (0.0, 0.0, 1.0)
-    for t in range(creases.triangle_start[b], creases.triangle_start[b + 1]):
-        away, near = minus(place, row(creases.balls, t)), best + creases.balls[t, 3]
-        if dot(away, away) < near * near:
-            offset, feature = offset_from_closest(place, creases.corners, t)
-            if dot(offset, offset) < best * best:
-                best, closest, found, way = norm(offset), t, feature, offset
-    if closest < 0:
-        return inf, way
-    normal = entry(creases.normals, closest, found)
-    distance, length = -best if dot(way, normal) < 0.0 else best, norm(normal)
-    if best > hair:
-        return distance, over(way, distance)
-    return distance, over(normal, length) if length > 0.0 else (0.0, 0.0, 1.0)
 
 
 @njit(cache=True, inner=True)

@@ -15,8 +15,13 @@ MUTANTS = (
         "test_facing.py::test_leaning_boxes_are_pressed_out_of_each_other_the_shortest_way",
     ),
     Mutant(
+        "physics", "faces far behind sharp edges hold corners", "contact/facing_kernels.py",
+        "                if gap < -deep:", "                if gap < -inf:",
+        "test_facing.py::test_a_sharp_edge_rests_on_another_one_near_its_end",
+    ),
+    Mutant(
         "physics", "sharp edges that have passed each other are no contacts", "contact/crease_kernels.py",
-        "            way = -out / slope", "            way = 0.0",
+        "        at -= distance / slope", "        return False",
         "test_facing.py::test_leaning_boxes_are_pressed_out_of_each_other_the_shortest_way",
     ),
     Mutant(

@@ -187,6 +187,35 @@ def test_leaning_boxes_are_pressed_out_of_each_other_the_shortest_way() -> None:
     assert exact >= 95
 
 
+def test_sharp_bodies_are_no_deeper_than_they_overlap() -> None:
+    """Their corners near sharp edges were held by faces far behind these, up to 9 times as deep, and edges there went unseen."""
+    rng, overlapping, seen = np.random.default_rng(0), 0, 0
+    for _ in range(120):
+        clouds = rng.normal(size=(2, 6, 3))
+        bodies = [hull(cloud - cloud.mean(axis=0)) for cloud in clouds]
+        place, overlap, _ = pressed(bodies, 0.05, rng)
+        found = detect(bodies, np.tile(np.eye(3), (2, 1, 1)), np.stack([np.zeros(3), place]), 1e-2)
+        if overlap > 0.0:
+            assert found.gap.min(initial=0.0) >= -DEEPER * overlap
+            overlapping, seen = overlapping + 1, seen + int(found.gap.min(initial=0.0) < 0.0)
+    assert overlapping > 100 and seen >= overlapping - 1
+
+
+@pytest.mark.parametrize("beyond", [2e-4, 3e-4])
+def test_a_sharp_edge_rests_on_another_one_near_its_end(beyond: float) -> None:
+    """Wedges of 30 degrees across each other, 0.1 mm deep: the end of one, beside the other, is behind the far face of this."""
+    section = np.array([[0.0, 0.0], [-1.0, 0.0], [1.0, 0.0]]) * 0.04 * np.tan(np.pi / 12.0)
+    section[1:, 1] = -0.04
+    wedge = np.array([(x, y, z) for x in (-0.03, 0.03) for y, z in section])
+    above = wedge[:, [1, 0, 2]] * [1.0, 1.0, -1.0] + [0.0, beyond - 0.03, -1e-4]
+    lying = Rotation.from_rotvec([0.5, -0.4, 0.7])  # so that the bounding boxes overlap by far more
+    found = detect([hull(lying.apply(body)) for body in (wedge, above)], np.tile(lying.inv().as_matrix(), (2, 1, 1)),
+                   np.zeros((2, 3)), 1e-3)  # fmt: skip
+    deepest = found.gap.argmin()
+    assert found.gap[deepest] == pytest.approx(-1e-4, abs=1e-12)
+    assert abs(found.frame[deepest, 0, 2]) == pytest.approx(1.0, abs=1e-9)
+
+
 def between_ends(place: FloatArray, first: FloatArray, last: FloatArray) -> float:
     """Distance of a place from a segment."""
     part = np.clip((place - first) @ (last - first) / np.sum((last - first) ** 2), 0.0, 1.0)
