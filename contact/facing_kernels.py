@@ -71,15 +71,13 @@ def faced_corners(count: int, corners: Corners, creases: Creases, shapes: Shapes
             old = (out.frame[k, 0, 0], out.frame[k, 0, 1], out.frame[k, 0, 2])
             place = own(shapes.rotation, b, minus(row(out.position, k), place_of(shapes.translation, b)))
             cell = shapes.grid_place[b, 3] if shapes.kind[b] == MESH else 0.0
-            beside = beside_crease(place, b, cell, creases)
-            if beside < cell:
+            if beside_crease(place, b, cell, creases) < cell:
                 measured, way = measured_distance(place, b, abs(out.gap[k]) + cell, hair_of(b, shapes), creases)
                 if measured < inf:
                     old, out.gap[k] = world(shapes.rotation, b, way), measured
                     write_frame(out.frame[k], old[0], old[1], old[2])
             lean = leaning(i, own(shapes.rotation, a, old), corners)
-            known = lean >= -LEAN and (shapes.kind[b] == BOX or beside > hair_of(b, shapes))
-            within = 0.0 if known else DEEPER * overlap(a, b, shapes)
+            within = 0.0 if lean >= -LEAN else DEEPER * overlap(a, b, shapes)
             gap, normal = held(i, a, b, place, within, within, corners, creases, shapes)
             if gap < -hair_of(b, shapes):
                 deep = DEEPER * past_edge(i, a, b, place, -gap, corners, creases, shapes)
@@ -120,9 +118,9 @@ def held(
 
     ``place`` (m) is in that frame. It is the nearest face at an edge that the corner faces (up to LEAN), of those within a hair
     of each other the one that it faces most. The corner lies above the edge or beside it on the face, within a hair; or, where it
-    does not face what is nearest, or is on an edge of a mesh, no farther inside its border than ``within`` (m), DEEPER times the
-    overlap of the bounding boxes, and no farther behind the face than ``deep`` (m), this or DEEPER times :func:`past_edge`. Its
-    foot must be on the shape, for the plane of a face goes on where the face has ended. The distance is inf without such a face.
+    does not face what is nearest, no farther inside its border than ``within`` (m), DEEPER times the overlap of the bounding
+    boxes, and no farther behind the face than ``deep`` (m), this or DEEPER times :func:`past_edge`. Its foot must be on the
+    shape, for the plane of a face goes on where the face has ended. The distance is inf without such a face.
     """
     hair = hair_of(b, shapes)
     within, deep = within + hair, deep + hair

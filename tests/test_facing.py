@@ -254,11 +254,9 @@ def plainly_faced(
                 continue
             creases = list(zip(*segments(shapes[b]), strict=True))
             beside = min(between_ends(place, first, last) for first, last, _, _ in creases)
-            on_edge = beside <= hair
             if isinstance(shapes[b], Mesh) and beside < cell:
                 distance, normal = measured(half, place, hair)
-            known = (spokes @ normal).min() >= -LEAN and (isinstance(shapes[b], Box) or not on_edge)
-            deep = hair if known else hair + DEEPER * overlap
+            deep = hair if (spokes @ normal).min() >= -LEAN else hair + DEEPER * overlap
             faces = []
             for first, last, one, two in creases:
                 along = (last - first) / np.linalg.norm(last - first)
