@@ -24,7 +24,7 @@ def build(
     damping: float = 20.0,
     friction: float = 0.6,
     dt: float = 0.005,
-    duration: float = 2.5,
+    duration: float = 4.0,
 ) -> fs.Scene:
     """Drop quadrupeds, four in a layer.
 
