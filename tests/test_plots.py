@@ -136,6 +136,8 @@ def test_hundreds_of_sensors_go_on_in_further_figures_without_those_that_stay_ze
     plot_runs([run, other] if several else [run], look=Look(formats=("svg",)), figures=["gauges", "forces"])
     assert set(drawn) == {"gauges", "gauges_2", "forces"} and [len(drawn[name]) for name in ("gauges", "gauges_2")] == [20, 4]
     assert len(drawn["forces"]) == (9 if several else 3)  # of finger1, finger11 and finger21
+    with pytest.raises(VizError, match=r"'gauge'.*gauges"):
+        plot_runs([run], figures=["gauge"])
     shown = {axis.get_ylabel() for name in ("gauges", "gauges_2") for axis in drawn[name]}
     assert shown == {f"{name.rpartition('_')[0].replace('_', ' ')} [{name.rpartition('_')[2]}]" for name in moving}
 

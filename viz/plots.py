@@ -83,8 +83,8 @@ def plot_runs(
     Raises
     ------
     VizError
-        When no folder is given, a run folder or steps.csv is missing, a table is broken, a column is missing, or no run has a
-        sensor or axis that is asked for.
+        When no folder is given, a run folder or steps.csv is missing, a table is broken, a column is missing, no run has a sensor
+        or axis that is asked for, or there is no such figure.
     """
     folders = [Path(folder) for folder in run_dirs]
     if not folders:
@@ -98,7 +98,11 @@ def plot_runs(
 
     import matplotlib
 
-    wanted = set(figures) or {*VECTORS, "gauges", *(() if sensors or axes else ("solver", "energy", "penetration"))}
+    of_steps = ("solver", "energy", "penetration")
+    for name in figures:
+        if name not in (*VECTORS, "gauges", *of_steps):
+            raise VizError(unknown("the figure", name, (*VECTORS, "gauges", *of_steps)))
+    wanted = set(figures) or {*VECTORS, "gauges", *(() if sensors or axes else of_steps)}
     with matplotlib.rc_context(look.settings):
         one = len(runs) == 1
         drawn = _figures_of_one(*next(iter(runs.values())), wanted, look) if one else _figures_of_several(runs, wanted, look)
