@@ -222,6 +222,13 @@ def _sweep_groups(
         if k > _SMALL:
             left += 1
             continue
+        approaches = False
+        for a in range(k):
+            approaches = approaches or not q[group[a], 0] >= 0.0
+        if not approaches:  # as a DenseSolver has it
+            for a in range(k):
+                forces[group[a], :] = 0.0
+            continue
         WT = entries[: 9 * k * k].reshape((3 * k, 3 * k))
         gather_group(W, group, place, WT)
         prepare(WT, TRIAL_SCALE, blocks[:k], compliance[:k], scale[:k], fixed[:k])

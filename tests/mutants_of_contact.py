@@ -41,6 +41,16 @@ MUTANTS = (
         "test_contact_by_faces.py::test_what_is_beside_a_rigid_box_is_not_deep_inside",
     ),
     Mutant(
+        "physics", "a singular block is solved by cofactors", "contact/solvers/dense_kernels.py",
+        "if is_singular(a, i):", "if is_singular(a, i) and mu < 0.0:",
+        "test_dense.py",
+    ),
+    Mutant(
+        "physics", "friction holds what is lifted where it can", "contact/solvers/dense.py",
+        "if (q[::3] >= 0.0).all():", "if (q[::3] > np.inf).all():",
+        "test_dense.py",
+    ),
+    Mutant(
         "physics", "a singular block is solved as any other", "contact/split.py",
         "if not found <= tolerance:\n                forces[i, :] = 0.0", "if False:\n                forces[i, :] = 0.0",
         "test_split.py::test_a_contact_of_links_that_can_go_few_ways_holds_its_law",

@@ -217,6 +217,16 @@ MUTANTS = (
         "test_contact_by_faces.py",
     ),
     Mutant(
+        "physics", "forces that undo overlaps may run away", STEP + "advance.py",
+        "if pushing and runs_away(", "if not pushing and runs_away(",
+        "test_locked.py",
+    ),
+    Mutant(
+        "physics", "blows from elsewhere count as runaway forces", STEP + "locked.py",
+        "return not first.solution.converged or report", "return True or report",
+        "test_locked.py",
+    ),
+    Mutant(
         "physics", "a driven roller is led off its tangent along normals too", STEP + "stepper.py",
         "stay = self.newton.tolerance is None", "stay = True",
         "test_turning_tables.py",

@@ -77,6 +77,57 @@ def test_the_local_solve_meets_the_law(kind: str, tolerance: float) -> None:
     assert states.min() > 50
 
 
+@pytest.mark.parametrize("ways", [1, 2])
+def test_the_local_solve_of_a_link_with_few_ways_to_go_presses_no_more_than_need_be(ways: int) -> None:
+    """Blocks of rank 1 and 2, q with a rounding of other contacts; where friction locks one way to go, by the least force."""
+    rng, locked = np.random.default_rng(ways), 0
+    for _ in range(500):
+        R, mu = rng.standard_normal((3, ways)), rng.uniform(0.2, 3.0)
+        rounding = 1e-16 * rng.standard_normal(3)
+        q = R @ rng.standard_normal(ways) + rounding
+        lam = one_contact(R @ R.T, q, mu)
+        assert residual(R @ R.T, q, lam, np.array([mu])) <= 1e-9, (R, q, mu)
+        if ways == 1 and q[0] < 0.0 and np.hypot(R[1, 0], R[2, 0]) > mu * abs(R[0, 0]):  # not the force along R
+            locked += 1
+            tangent = R[1:, 0] / np.linalg.norm(R[1:, 0])
+            edge = np.array([1.0, *(mu * np.sign(R[0, 0]) * tangent)])
+            least = abs(q[0] / R[0, 0]) / abs(edge @ R[:, 0]) * np.linalg.norm(edge)
+            assert np.linalg.norm(lam) == pytest.approx(least, rel=1e-6)
+    assert ways == 2 or locked > 50
+
+
+def test_a_shifted_block_is_solved_by_elimination_whatever_its_order() -> None:
+    """Skew blocks, with the largest entries of the diagonal in each place; blocks of rank 1 with a small shift, to rounding."""
+    rng = np.random.default_rng(4)
+    for _ in range(300):
+        block, right = random_spd(rng, 3, 100.0) + 0.01 * rng.standard_normal((3, 3)), rng.standard_normal(3)
+        s, shift = rng.uniform(0.1, 1.0, 2)
+        found = kernels.solve_shifted(block[None], 0, s, *right, shift)
+        np.testing.assert_allclose(found, np.linalg.solve(block + np.diag([shift, s, s]), right), rtol=1e-10, atol=1e-12)
+        way = rng.standard_normal(3)
+        found = np.array(kernels.solve_shifted(np.outer(way, way)[None], 0, 1e-8, *way, 1e-8))
+        np.testing.assert_allclose((np.outer(way, way) + 1e-8 * np.eye(3)) @ found, way, rtol=0, atol=1e-14)
+
+
+def test_blocks_are_singular_by_their_determinants() -> None:
+    rng = np.random.default_rng(5)
+    for _ in range(300):
+        block = random_spd(rng, 3, 10.0 ** rng.uniform(0, 14)) + 1e-3 * rng.standard_normal((3, 3))
+        block *= 10.0 ** rng.uniform(-3, 3)
+        for one in (block, np.outer(block[0], block[0]), np.zeros((3, 3))):
+            small = abs(np.linalg.det(one)) <= 1e-12 * np.abs(np.diag(one)).sum() ** 3
+            assert kernels.is_singular(np.ascontiguousarray(one)[None], 0) == small
+
+
+def test_what_nothing_presses_parts_though_friction_could_hold_it() -> None:
+    """One way to go, so steep that a force in the cone holds it against what lifts it; the search starts from that."""
+    way = np.array([0.5, 0.9, 0.0])
+    lam, done = solved(np.outer(way, way), 0.1 * way, np.array([1.0]), np.array([1.0, -1.0, 0.0]) * 0.25)
+    assert not lam.any() and done.residual == 0.0 and done.sweeps == 0
+    held = solver_of(np.outer(way, way), np.array([1.0]))
+    assert held.residual(0.1 * way, np.array([1.0, -1.0, 0.0]) * 0.25) < 1e-14  # it is an answer, too
+
+
 def test_the_local_solve_agrees_with_halving() -> None:
     rng = np.random.default_rng(1)
     for _ in range(200):

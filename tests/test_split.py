@@ -67,6 +67,14 @@ def test_a_contact_of_links_that_can_go_few_ways_holds_its_law(ways: int) -> Non
     assert np.abs(along + friction * forces[:, 0] * slip).max() < 1e-7
 
 
+def test_a_finger_that_is_lifted_lets_go_though_friction_could_hold_it() -> None:
+    """Four contacts of a link with one way to go, so steep that forces in the cone hold what lifts it: where they start."""
+    way = np.tile([0.5, 0.9, 0.0], 4)
+    W, q, held = block_rows(np.outer(way, way)), 0.1 * way.reshape(4, 3), np.tile([0.0625, -0.0625, 0.0], (4, 1))
+    assert np.abs(np.outer(way, way) @ held.ravel() + q.ravel()).max() < 1e-15
+    assert solve_split(W, q, np.ones(4), held, 1e-11) == 0.0 and not held.any()
+
+
 def test_small_groups_have_the_bits_of_a_solver_for_each(monkeypatch: pytest.MonkeyPatch) -> None:
     """Groups of 2 to 60 contacts, near their answers and far, some immovable: few of them need a solver of their own."""
     rng, made = np.random.default_rng(7), []

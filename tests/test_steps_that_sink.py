@@ -21,8 +21,8 @@ def landing(monkeypatch: pytest.MonkeyPatch, ends: Callable[[Stepper], str]) -> 
     """A rigid box that slides on a floor, whose steps end as they are told: "solved", "sank" or "unsolved"."""
     plain = Stepper.step
 
-    def step(self: Stepper, *, whole: bool = True) -> StepReport:
-        report, how = plain(self, whole=whole), ends(self)
+    def step(self: Stepper, *, whole: bool = True, pushing: bool = True) -> StepReport:
+        report, how = plain(self, whole=whole, pushing=pushing), ends(self)
         report.sank = how == "sank"
         if how == "unsolved":
             report.solution = replace(report.solution, status="stopped at the limit")
@@ -68,8 +68,8 @@ def test_steps_after_one_that_sank_without_some_contacts_have_all_of_them(monkey
     stepper = landing(monkeypatch, lambda self: "solved")
     plain = Stepper.step
 
-    def step(self: Stepper, *, whole: bool = True) -> StepReport:
-        report = plain(self, whole=whole)
+    def step(self: Stepper, *, whole: bool = True, pushing: bool = True) -> StepReport:
+        report = plain(self, whole=whole, pushing=pushing)
         asked.append(whole)
         report.spared = not whole and self.state.step in (2, 5)
         return report

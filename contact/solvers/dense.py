@@ -131,6 +131,9 @@ class DenseSolver:
         """
         if not len(self.friction):
             return DenseResult(0, 0, 0.0)
+        if (q[::3] >= 0.0).all():  # what nothing presses together parts, though friction might hold it, too
+            lam[:] = 0.0
+            return DenseResult(0, 0, 0.0)
         if self._some_fixed:
             lam.reshape(-1, 3)[self._fixed] = 0.0
         search = _Search(self, q, lam, tolerance, max_sweeps, report, enough)

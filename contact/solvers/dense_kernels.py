@@ -15,6 +15,11 @@ from contact.metrics_kernels import TINY, larger, law_parts, natural_map, relati
 
 #: Relative size of what is added to the diagonal of a 3x3 block before it is inverted, so that an empty row stays harmless.
 _TINY_DIAGONAL = 1e-14
+#: A block is singular whose determinant is at most this part of the cube of its trace: its forces are not unique.
+_SINGULAR = 1e-12
+#: Shift of the proximal points of such a block, relative to its trace, and how many there are; the velocities that they may lack,
+#: relative to those of the contact, with which one ends them, and with which the last will do.
+_SHIFT, _POINTS, _STILL, _NEARLY = 1e-5, 6, 1e-15, 1e-9
 #: A contact is immovable along its normal when W_nn is at most this part of the trace of its block.
 IMMOVABLE = 1e-12
 #: A contact is open for a Newton step whose trial force is at most this part of the largest.
@@ -45,12 +50,50 @@ def solve_block(a: np.ndarray, i: int, s: float, x: float, y: float, z: float) -
 
 
 @njit(cache=True, inner=True)
+def solve_shifted(a: np.ndarray, i: int, s: float, x: float, y: float, z: float, shift: float) -> tuple[float, float, float]:
+    """Solve (a[i] + diag(shift, s, s)) r = (x, y, z): by cofactors without a shift, else by elimination."""
+    if shift == 0.0:
+        return solve_block(a, i, s, x, y, z)
+    diagonal, right = (a[i, 0, 0] + shift, a[i, 1, 1] + s, a[i, 2, 2] + s), (x, y, z)
+    p = 0
+    if diagonal[1] > diagonal[p]:
+        p = 1
+    if diagonal[2] > diagonal[p]:
+        p = 2
+    q, t = (p + 1) % 3, (p + 2) % 3
+    if diagonal[t] - a[i, t, p] * a[i, p, t] / diagonal[p] > diagonal[q] - a[i, q, p] * a[i, p, q] / diagonal[p]:
+        q, t = t, q
+    f_q, f_t = a[i, q, p] / diagonal[p], a[i, t, p] / diagonal[p]
+    m_qq, m_qt = diagonal[q] - f_q * a[i, p, q], a[i, q, t] - f_q * a[i, p, t]
+    m_tq, m_tt = a[i, t, q] - f_t * a[i, p, q], diagonal[t] - f_t * a[i, p, t]
+    b_q, b_t, f = right[q] - f_q * right[p], right[t] - f_t * right[p], m_tq / m_qq
+    r_t = (b_t - f * b_q) / (m_tt - f * m_qt)
+    r_q = (b_q - m_qt * r_t) / m_qq
+    r_p = (right[p] - a[i, p, q] * r_q - a[i, p, t] * r_t) / diagonal[p]
+    if p == 0:
+        return (r_p, r_q, r_t) if q == 1 else (r_p, r_t, r_q)
+    if p == 1:
+        return (r_q, r_p, r_t) if q == 0 else (r_t, r_p, r_q)
+    return (r_q, r_t, r_p) if q == 0 else (r_t, r_q, r_p)
+
+
+@njit(cache=True, inner=True)
+def is_singular(a: np.ndarray, i: int) -> bool:
+    """Whether a[i] is so near a block of lower rank that cofactors of it are mostly rounding."""
+    trace = abs(a[i, 0, 0]) + abs(a[i, 1, 1]) + abs(a[i, 2, 2])
+    first = a[i, 1, 1] * a[i, 2, 2] - a[i, 1, 2] * a[i, 2, 1]
+    second = a[i, 1, 2] * a[i, 2, 0] - a[i, 1, 0] * a[i, 2, 2]
+    third = a[i, 1, 0] * a[i, 2, 1] - a[i, 1, 1] * a[i, 2, 0]
+    return abs(a[i, 0, 0] * first + a[i, 0, 1] * second + a[i, 0, 2] * third) <= _SINGULAR * trace**3
+
+
+@njit(cache=True, inner=True)
 def solve_local(a: np.ndarray, i: int, q_n: float, q_0: float, q_1: float, mu: float) -> tuple[float, float, float]:
     """Force of one contact alone: u = a[i] lam + q under the Signorini-Coulomb law, to rounding.
 
-    Open when q_n >= 0; sticking when the force for u = 0 lies in the cone; else sliding with u_t = -s lam_t, where s > 0 is the
-    root of |lam_t(s)| - mu lam_n(s), lam(s) = -(a + diag(0, s, s))^-1 q, found by Newton steps inside a bracket. The signed form
-    has a root also where the sticking force pulls.
+    Open when q_n >= 0; else by :func:`solve_closed`. What a singular block presses, as that of a link with one or two ways to
+    go, is the limit of proximal points from no force: of many forces with the same velocity one that is hardly larger than need
+    be. Where they do not get there, cofactors have the last word.
 
     Parameters
     ----------
@@ -67,19 +110,44 @@ def solve_local(a: np.ndarray, i: int, q_n: float, q_0: float, q_1: float, mu: f
         return 0.0, 0.0, 0.0
     if mu == 0.0:
         return -q_n / a[i, 0, 0], 0.0, 0.0
-    r_n, r_0, r_1 = solve_block(a, i, 0.0, -q_n, -q_0, -q_1)
+    if is_singular(a, i):
+        shift = _SHIFT * (a[i, 0, 0] + a[i, 1, 1] + a[i, 2, 2])
+        speed, lacks = max(-q_n, max(abs(q_0), abs(q_1))), math.inf
+        r_n, r_0, r_1 = 0.0, 0.0, 0.0
+        for _ in range(_POINTS):
+            b_n, b_0, b_1 = r_n, r_0, r_1
+            r_n, r_0, r_1 = solve_closed(a, i, q_n - shift * b_n, q_0 - shift * b_0, q_1 - shift * b_1, mu, shift)
+            lacks = shift * max(abs(r_n - b_n), max(abs(r_0 - b_0), abs(r_1 - b_1)))
+            if lacks <= _STILL * speed:
+                break
+        if lacks <= _NEARLY * speed:
+            return r_n, r_0, r_1
+    return solve_closed(a, i, q_n, q_0, q_1, mu, 0.0)
+
+
+@njit(cache=True, inner=True)
+def solve_closed(
+    a: np.ndarray, i: int, q_n: float, q_0: float, q_1: float, mu: float, shift: float
+) -> tuple[float, float, float]:
+    """Force of a contact that approaches, q_n < 0, by a[i] with a shift of its diagonal; else as :func:`solve_local`.
+
+    Sticking when the force for u = 0 lies in the cone; else sliding with u_t = -s lam_t, where s > 0 is the
+    root of |lam_t(s)| - mu lam_n(s), lam(s) = -(a + diag(0, s, s))^-1 q, found by Newton steps inside a bracket. The signed form
+    has a root also where the sticking force pulls.
+    """
+    r_n, r_0, r_1 = solve_shifted(a, i, shift, -q_n, -q_0, -q_1, shift)
     if math.sqrt(r_0 * r_0 + r_1 * r_1) <= mu * r_n:
         return r_n, r_0, r_1
-    low, high = 0.0, a[i, 1, 1] + a[i, 2, 2] + a[i, 0, 0]
+    low, high = shift, a[i, 1, 1] + a[i, 2, 2] + a[i, 0, 0]
     for _ in range(200):
-        r_n, r_0, r_1 = solve_block(a, i, high, -q_n, -q_0, -q_1)
+        r_n, r_0, r_1 = solve_shifted(a, i, high, -q_n, -q_0, -q_1, shift)
         if math.sqrt(r_0 * r_0 + r_1 * r_1) < mu * r_n:
             break
         low = high
         high *= 4.0
     s = 0.5 * (low + high)
     for _ in range(100):
-        r_n, r_0, r_1 = solve_block(a, i, s, -q_n, -q_0, -q_1)
+        r_n, r_0, r_1 = solve_shifted(a, i, s, -q_n, -q_0, -q_1, shift)
         length = math.sqrt(r_0 * r_0 + r_1 * r_1)
         value = length - mu * r_n
         if value > 0.0:
@@ -88,7 +156,7 @@ def solve_local(a: np.ndarray, i: int, q_n: float, q_0: float, q_1: float, mu: f
             high = s
         if abs(value) <= 1e-15 * length or high - low <= 1e-15 * high:
             break
-        d_n, d_0, d_1 = solve_block(a, i, s, 0.0, -r_0, -r_1)
+        d_n, d_0, d_1 = solve_shifted(a, i, s, 0.0, -r_0, -r_1, shift)
         slope = (r_0 * d_0 + r_1 * d_1) / length - mu * d_n if length > 0.0 else 0.0
         step = s - value / slope if slope != 0.0 else low
         s = step if low < step < high else 0.5 * (low + high)

@@ -94,6 +94,7 @@ class HealthWatch:
         when = When(report.step, report.time)
         self._feasibility(report, when)
         self._jams(report, when)
+        self._locked(report, when)
         self._look_at_energy(report, when)
         self._depths(report.vitals, when)
         self._between_nodes(report.vitals.between, when)
@@ -173,6 +174,18 @@ class HealthWatch:
             f"the contacts of {', '.join(names)} press with {sizes.max():.2g} N in a step without an answer: friction locks what "
             "a motion goes on to press, for which there may be no forces",
             f"Nothing after this is right. Shorten the motion, {self._gently(names)} or by a force, or lower the friction.",
+        )  # fmt: skip
+
+    def _locked(self, report: StepReport, when: When) -> None:
+        """Judge contacts that friction locks, whose forces are one choice of many."""
+        if not report.vitals.locked:
+            return
+        names = sorted({self._names[k] for k in report.vitals.locked})
+        self.findings.judge(
+            "locked", names, 1.0, (0.0, math.inf), when,
+            f"friction locks the contacts of {' and '.join(names)}: larger forces hold them too, and none undoes their overlap "
+            f"of {max(0.0, -float(report.contacts.gap.min(initial=0.0))):.1g} m, which was left",
+            "Forces there are one choice of many. Lower the friction, or make a finger, joint or drive there compliant.",
         )  # fmt: skip
 
     def _look_at_energy(self, report: StepReport, when: When) -> None:

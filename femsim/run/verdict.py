@@ -14,8 +14,8 @@ Verdict = Literal["good", "doubtful", "wrong"]
 VERDICTS: tuple[Verdict, ...] = ("good", "doubtful", "wrong")
 #: What tells most about the cause comes first.
 _FIRST = (
-    "failed", "infeasible", "jammed", "folded", "led_overlap", "left_stop", "energy_stop", "collapsed", "inverted", "energy",
-    "penetration", "between_nodes", "snagged",
+    "failed", "infeasible", "jammed", "locked", "folded", "led_overlap", "left_stop", "energy_stop", "collapsed", "inverted",
+    "energy", "penetration", "between_nodes", "snagged",
 )  # fmt: skip
 
 
@@ -39,7 +39,7 @@ class Reason:
     verdict : {"doubtful", "wrong"}
         What it makes of the run.
     kind : str
-        The bound, a field of :class:`femsim.scene.health_bounds.HealthBounds`, or "infeasible", "jammed", "failed",
+        The bound, a field of :class:`femsim.scene.health_bounds.HealthBounds`, or "infeasible", "jammed", "locked", "failed",
         "collapsed", "flipped", "folded".
     bodies : list of str
         Names of the parts, bodies or actuators that it is about.

@@ -10,6 +10,7 @@ import numpy as np
 
 from contact import ContactError, ContactProblem, Metrics
 from femsim.step.contacts import ContactForces
+from femsim.step.locked import UNPUSHED, calmer, locked_parts, runs_away
 from femsim.step.report import Acted, StepReport
 from femsim.step.state import State
 from femsim.step.stepper import Stepper
@@ -161,26 +162,42 @@ def _step(stepper: Stepper) -> StepReport:
     """Take a step; again without the weakest of the joints that contradict each other or the way, as long as one can break.
 
     Their forces have no bound, so it breaks before the step ends. Again, too, with all contacts where some were left out that
-    others seemed to hold, and did not; so are the next steps then, at once.
+    others seemed to hold, and did not; so are the next steps then, at once. And again without pushing anything apart where the
+    forces of contacts run away, see :mod:`femsim.step.locked`; so are the next steps where that calms them.
     """
-    before, tried, whole, left = stepper.state, 0, stepper.state.whole > 0, max(stepper.state.whole - 1, 0)
+    before, tried = stepper.state, 0
+    whole, left, pushing, unpushed = before.whole > 0, max(before.whole - 1, 0), before.unpushed == 0, max(before.unpushed - 1, 0)
+    first: tuple[StepReport, _Outcome] | None = None
     while True:
         with np.errstate(over="ignore", invalid="ignore"):  # numbers that are not finite are seen, and reported
-            report = stepper.step(whole=whole)
+            report = stepper.step(whole=whole, pushing=pushing)
         report.solves += tried
         if report.spared:
             tried, whole, left = report.solves, True, _WHOLE
             stepper.restore(before)
             continue
-        weakest = stepper.system.joints.weakest(report.solution.details.get("contradicting_rows", ()))
-        if weakest is None and report.finite:
-            weakest = stepper.overcome(report)
-        if weakest is None:
-            stepper.state.whole = left
-            return report
-        stepper.restore(before)
-        stepper.system.couplings[weakest].break_off()
-        stepper.state = before = stepper.system.remember(before)
+        if first is None:
+            weakest = stepper.system.joints.weakest(report.solution.details.get("contradicting_rows", ()))
+            if weakest is None and report.finite:
+                weakest = stepper.overcome(report)
+            if weakest is not None:
+                stepper.restore(before)
+                stepper.system.couplings[weakest].break_off()
+                stepper.state = before = stepper.system.remember(before)
+                continue
+            if pushing and runs_away(report, before, stepper.system, stepper.settings, stepper.scene.margin):
+                first, tried, pushing = (report, _Outcome.of(stepper)), report.solves, False
+                stepper.restore(before)
+                continue
+        elif calmer(report, first[0]):
+            unpushed = UNPUSHED
+            report.vitals = replace(report.vitals, locked=locked_parts(report, first[0]))
+        else:
+            tried, (report, outcome) = report.solves, first
+            report.solves = tried
+            outcome.restore(stepper)
+        stepper.state.whole, stepper.state.unpushed = left, unpushed
+        return report
 
 
 def newly_inside_out(system: System, old: State, new: State) -> bool:

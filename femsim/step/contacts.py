@@ -254,10 +254,12 @@ class Contacts:
         Pairs of a soft body or rod and a rigid part that have contact by the corners, edges and faces of this one, symmetric.
     owner : ndarray, (np,)
         Body of each part; -1 for obstacles.
+    correction : float
+        Fraction of a penetration that a step undoes: that of the rules, or 0.
     """
 
     def __init__(self, system: System, parts: list[Part], rules: ContactRules) -> None:
-        self.system, self.parts, self.rules = system, parts, rules
+        self.system, self.parts, self.rules, self.correction = system, parts, rules, rules.correction
         self.places = Places(system, parts)
         able, self.by_faces = pairs_by_faces(system, parts, rules)
         self._points = PointFamily(system, parts, self.places, at_nodes(rules, self.by_faces))
@@ -318,7 +320,7 @@ class Contacts:
 
         Where they will ``stay`` as they are at the start, they lead along the chords of the ways of what driven bases carry.
         """
-        given = Given(self.system.prescribed, v_prescribed, dt, self.rules.correction, self.rules.max_correction)
+        given = Given(self.system.prescribed, v_prescribed, dt, self.correction, self.rules.max_correction)
         each = tuple(family.rows(one, given) for family, one in zip(self.families, found, strict=True))
         if stay:
             self._points.follow_turns(each[0].found, each[0].keep, given, each[0].phi, middle=False)
@@ -354,7 +356,7 @@ class Contacts:
         placed : Placed, optional
             Where the parts are there. Default: read from the state.
         """
-        given = Given(self.system.prescribed, v_prescribed, dt, self.rules.correction, self.rules.max_correction)
+        given = Given(self.system.prescribed, v_prescribed, dt, self.correction, self.rules.max_correction)
         placed = self.places.read(there) if placed is None else placed
         each = tuple(
             family.moved(own, there, placed, given, middle=middle)
@@ -384,7 +386,7 @@ class Contacts:
 
         Unlike those of :meth:`moved` they change smoothly with the state, so that Newton's method finds where they lead.
         """
-        given = Given(self.system.prescribed, v_prescribed, dt, self.rules.correction, self.rules.max_correction)
+        given = Given(self.system.prescribed, v_prescribed, dt, self.correction, self.rules.max_correction)
         placed = self.places.read(there)
         pairs = list(zip(self.families, rows.families, strict=True))
         each = tuple(family.on_same_features(own, there, placed, given) for family, own in pairs)

@@ -16,7 +16,7 @@ from femsim.step.force_memory import ForceMemory
 from foreign.text import read_npz
 
 #: Version of the files that hold a state.
-VERSION = 9
+VERSION = 10
 
 Memory = Mapping[str, np.ndarray]
 
@@ -65,6 +65,10 @@ class State:
         Whether the last step was linearised more than once, see :class:`femsim.step.newton.Solved`.
     whole : int
         Steps left that leave no contact out, since one that did was taken again, see :mod:`femsim.step.advance`.
+    unpushed : int
+        Steps left that push nothing apart, see :mod:`femsim.step.locked`.
+    pressed : ndarray, (np,), N
+        Sums of the contact forces on each part in the last step; empty at the start.
     before : ndarray, (k, nv)
         Representative velocities of the steps before the last one that were as long, newest first; k is at most 3, see
         :mod:`femsim.step.predict`.
@@ -90,6 +94,8 @@ class State:
     again: bool = False
     joint_loss: float = 0.0
     whole: int = 0
+    unpushed: int = 0
+    pressed: np.ndarray = field(default_factory=lambda: np.zeros(0))
 
     def __post_init__(self) -> None:
         if len(self.v_hat) != len(self.v):
@@ -99,7 +105,7 @@ class State:
         """All numbers by name, as they are saved."""
         names = (
             "q", "v", "t", "v_hat", "step", "work", "friction_loss", "dt", "level", "halving_is_vain", "ahead", "before",
-            "energy", "again", "joint_loss", "whole",
+            "energy", "again", "joint_loss", "whole", "unpushed", "pressed",
         )  # fmt: skip
         out = {name: np.asarray(getattr(self, name)) for name in names}
         out["counts"] = np.array([len(self.bodies), len(self.couplings), len(self.contacts)])
@@ -121,7 +127,7 @@ class State:
             tuple(ForceMemory(arrays[f"contacts/{k}/keys"], arrays[f"contacts/{k}/forces"]) for k in range(families)),
             below(arrays, "sensor"), float(arrays["dt"]), int(arrays["level"]), bool(arrays["ahead"]), arrays["before"],
             float(arrays["energy"]), bool(arrays["again"]), float(arrays["joint_loss"]),
-            int(arrays["whole"]),
+            int(arrays["whole"]), int(arrays["unpushed"]), arrays["pressed"],
         )  # fmt: skip
 
     def copy(self) -> State:

@@ -156,13 +156,14 @@ class Stepper:
     def __repr__(self) -> str:
         return f"<Stepper of {self.scene.name!r} at {self.state.t:g} s, {len(self.state.v)} velocities>"
 
-    def step(self, *, whole: bool = True) -> StepReport:
+    def step(self, *, whole: bool = True, pushing: bool = True) -> StepReport:
         """Advance by one time step, whatever comes of it; :func:`femsim.step.advance.take_step` halves steps that fail.
 
         Without a ``whole`` set of contacts, those that others seem to hold too are left out: who asks for that asks again where
-        the report says ``spared``.
+        the report says ``spared``. Without ``pushing``, parts that overlap may stay as deep as they are.
         """
         state, system, contacts, settings = self.state, self.system, self.contacts, self.settings
+        contacts.correction = contacts.rules.correction if pushing else 0.0
         with self.timed("assemble"):
             given = prescribed(self.scene, system, state, settings, self.newton.still)
             system.assemble(state, settings, *given)
@@ -204,7 +205,7 @@ class Stepper:
                 new.q, new.v, new.t, new.v_hat, report.step, report.work, report.friction_loss, state.halving_is_vain,
                 bodies, couplings, memory, state.sensors, settings.dt, state.level, solved.ahead,
                 remembered(state, settings.dt), report.kinetic_energy + report.elastic_energy, solved.again,
-                report.joint_loss,
+                report.joint_loss, pressed=forces.force_sum,
             )  # fmt: skip
             self._placed = (new.q.tobytes(), arrived)
         return report

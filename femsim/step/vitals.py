@@ -77,6 +77,8 @@ class Vitals:
         Energy that contact put in by undoing penetrations.
     snags : tuple of Snag
         What rigid parts press on the nodes of soft bodies, and what of it pushes these along their surface.
+    locked : tuple of int
+        Parts whose contacts friction locks: undoing their overlaps would have taken forces without bound, and was left out.
     """
 
     deepest: Depth = _NO_DEPTH
@@ -88,6 +90,7 @@ class Vitals:
     turn: tuple[int, float] = (-1, 0.0)
     pushed: float = 0.0
     snags: tuple[Snag, ...] = ()
+    locked: tuple[int, ...] = ()
 
     @property
     def worst(self) -> Depth:
@@ -104,6 +107,7 @@ class Vitals:
             way=max((one.way for one in parts), key=lambda found: found[1]),
             turn=max((one.turn for one in parts), key=lambda found: found[1]),
             pushed=sum(one.pushed for one in parts),
+            locked=tuple(sorted({part for one in parts for part in one.locked})),
         )
 
 
@@ -210,7 +214,7 @@ class VitalSigns:
     """
 
     def __init__(self, scene: Scene, system: System, contacts: Contacts, state: State) -> None:
-        self._system, self._correction, self._fastest = system, scene.correction, scene.max_correction
+        self._system, self._contacts, self._fastest = system, contacts, scene.max_correction
         self.sizes = Sizes.of(system, contacts.parts, state)
         self.led_pairs = led_rules(scene, contacts.rules)
         self._link_speeds = Fixed(kernels.link_speeds)
@@ -279,7 +283,7 @@ class VitalSigns:
         contacts = forces.contacts
         way, turn = self._moves(new.v_hat, problem.dt, placed, self._near_others(contacts.part))
         speed = np.empty(len(contacts.gap))
-        kernels.undoing(contacts.gap, problem.dt, self._correction, self._fastest, speed)
+        kernels.undoing(contacts.gap, problem.dt, self._contacts.correction, self._fastest, speed)
         if self._softness is not None:  # penetrations of soft contacts are elastic energy
             speed *= self._softness[contacts.part[:, 0], contacts.part[:, 1]] == 0.0
         pushed = problem.dt * float(contacts.lam[:, 0] @ speed)
