@@ -72,6 +72,12 @@ class Creases(NamedTuple):
         directions, half their lengths (m), and a number.
     bunch : ndarray, (bunches, 6), m
         Room for the centres and half extents of the boxes around bunches of those of the second side.
+    box_start, triangle_box_start : ndarray, (s + 1,)
+        First bunch of the segments, and of the triangles, of each shape: BUNCH of them, neighbours in the order of the shape.
+    boxes, triangle_boxes : ndarray, (bunches, 6), m
+        Lower and upper corners of the boxes around these bunches, see :func:`contact.creases.bunch_boxes`.
+    packed : ndarray, (7, n)
+        Middles, directions and halves of the lengths once more, each coordinate in a row.
     """
 
     start: IntArray
@@ -91,9 +97,14 @@ class Creases(NamedTuple):
     near: IntArray
     turned: FloatArray
     bunch: FloatArray
+    box_start: IntArray
+    boxes: FloatArray
+    triangle_box_start: IntArray
+    triangle_boxes: FloatArray
+    packed: FloatArray
 
 
-@njit(cache=True)
+@njit(cache=True, _nrt=False)
 def crossing_creases(
     count: int,
     creases: Creases,
@@ -147,7 +158,7 @@ def crossing_creases(
     return count
 
 
-@njit(cache=True)
+@njit(cache=True, _nrt=False)
 def creases_on_cylinders(count: int, creases: Creases, shapes: Shapes, may_contact: BoolArray, out: Output) -> int:
     """Update ``out`` from ``count`` on with the contacts of creases of meshes with cylinders whose rims are points.
 
@@ -175,7 +186,7 @@ def creases_on_cylinders(count: int, creases: Creases, shapes: Shapes, may_conta
     return count
 
 
-@njit(cache=True, inner=True)
+@njit(cache=True, inner=True, _nrt=False)
 def close(a: int, b: int, reach: float, shapes: Shapes) -> bool:
     """Whether the balls about the bounding boxes of two shapes come within reach of each other."""
     between = minus(place_of(shapes.translation, a), place_of(shapes.translation, b))
@@ -185,7 +196,7 @@ def close(a: int, b: int, reach: float, shapes: Shapes) -> bool:
     return sqrt(dot(between, between)) <= sqrt(dot(half_a, half_a)) + sqrt(dot(half_b, half_b)) + max(reach, 0.0)
 
 
-@njit(cache=True, inner=True)
+@njit(cache=True, inner=True, _nrt=False)
 def apart(a: int, b: int, reach: float, shapes: Shapes) -> bool:
     """Whether the bounding boxes of two shapes are farther apart than reach along an axis of one of them."""
     between = minus(place_of(shapes.translation, a), place_of(shapes.translation, b))
@@ -202,7 +213,7 @@ def apart(a: int, b: int, reach: float, shapes: Shapes) -> bool:
     return False
 
 
-@njit(cache=True, inner=True)
+@njit(cache=True, inner=True, _nrt=False)
 def beside(a: int, middle: Place, along: Place, half: float, shapes: Shapes) -> bool:
     """Whether a segment in the world, by its middle, direction and half its length (m), is beyond the reach of cylinder a.
 
@@ -217,7 +228,7 @@ def beside(a: int, middle: Place, along: Place, half: float, shapes: Shapes) -> 
     return False
 
 
-@njit(cache=True, inner=True)
+@njit(cache=True, inner=True, _nrt=False)
 def gather(a: int, b: int, side: int, reach: float, creases: Creases, shapes: Shapes) -> int:
     """Fill ``near`` and ``turned`` of a side with those segments of a whose bounding box, in the frame of b, comes within reach.
 
@@ -225,24 +236,44 @@ def gather(a: int, b: int, side: int, reach: float, creases: Creases, shapes: Sh
     """
     count, near, turned = 0, creases.near[side], creases.turned[side]
     between = minus(place_of(shapes.translation, a), place_of(shapes.translation, b))
-    for k in range(creases.start[a], creases.start[a + 1]):
-        middle, direction = world(shapes.rotation, a, row(creases.middle, k)), world(shapes.rotation, a, row(creases.along, k))
-        place, along = own(shapes.rotation, b, plus(between, middle)), own(shapes.rotation, b, direction)
-        beyond = reach + creases.thickness[k]
-        inside = True
-        for i in range(3):
-            extent = creases.half[k] * abs(along[i]) + shapes.box_half[b, i] + beyond
-            inside &= abs(place[i] - shapes.box_centre[b, i]) <= extent * (1.0 + 1e-9)
-        if inside:
-            near[count] = k
+    for g in range(creases.box_start[a], creases.box_start[a + 1]):
+        if away_from(a, b, g, between, reach, creases, shapes):
+            continue
+        first = creases.start[a] + (g - creases.box_start[a]) * BUNCH
+        for k in range(first, min(first + BUNCH, creases.start[a + 1])):
+            middle = world(shapes.rotation, a, row(creases.middle, k))
+            direction = world(shapes.rotation, a, row(creases.along, k))
+            place, along = own(shapes.rotation, b, plus(between, middle)), own(shapes.rotation, b, direction)
+            beyond = reach + creases.thickness[k]
+            inside = True
             for i in range(3):
-                turned[i, count], turned[3 + i, count] = middle[i], direction[i]
-            turned[6, count] = creases.half[k]
-            count += 1
+                extent = creases.half[k] * abs(along[i]) + shapes.box_half[b, i] + beyond
+                inside &= abs(place[i] - shapes.box_centre[b, i]) <= extent * (1.0 + 1e-9)
+            if inside:
+                near[count] = k
+                for i in range(3):
+                    turned[i, count], turned[3 + i, count] = middle[i], direction[i]
+                turned[6, count] = creases.half[k]
+                count += 1
     return count
 
 
-@njit(cache=True, inner=True)
+@njit(cache=True, inner=True, _nrt=False)
+def away_from(a: int, b: int, g: int, between: Place, reach: float, creases: Creases, shapes: Shapes) -> bool:
+    """Whether the box of bunch g of shape a is beyond the reach (m) of the bounding box of shape b, along the axes of b."""
+    box = creases.boxes[g]
+    middle = (0.5 * (box[0] + box[3]), 0.5 * (box[1] + box[4]), 0.5 * (box[2] + box[5]))
+    place = own(shapes.rotation, b, plus(between, world(shapes.rotation, a, middle)))
+    for i in range(3):
+        axis, extent = axis_of(shapes.rotation, b, i), shapes.box_half[b, i] + reach
+        for j in range(3):
+            extent += 0.5 * (box[3 + j] - box[j]) * abs(dot(axis, axis_of(shapes.rotation, a, j)))
+        if abs(place[i] - shapes.box_centre[b, i]) > extent * (1.0 + 1e-8):
+            return True
+    return False
+
+
+@njit(cache=True, inner=True, _nrt=False)
 def bunch_up(n: int, creases: Creases) -> None:
     """Fill the boxes of the bunches of the first n gathered segments of the second side."""
     others = creases.turned[1]
@@ -256,7 +287,7 @@ def bunch_up(n: int, creases: Creases) -> None:
             box[i], box[3 + i] = 0.5 * (lower + upper), 0.5 * (upper - lower)
 
 
-@njit(cache=True, inner=True)
+@njit(cache=True, inner=True, _nrt=False)
 def past(k: int, g: int, between: Place, creases: Creases) -> bool:
     """Whether no segment of bunch g has a place beside gathered segment k of a: the common perpendicular would leave from there.
 
@@ -269,7 +300,7 @@ def past(k: int, g: int, between: Place, creases: Creases) -> bool:
     return abs(far) > extent * (1.0 + 1e-8)
 
 
-@njit(cache=True, inner=True)
+@njit(cache=True, inner=True, _nrt=False)
 def meeting(k: int, first: int, last: int, between: Place, creases: Creases) -> None:
     """Say where the line of gathered segment k of a and those from first to last of b are closest inside both: not above 0.
 
@@ -295,19 +326,33 @@ def meeting(k: int, first: int, last: int, between: Place, creases: Creases) -> 
         beyond[m] = on_a if on_a > on_b else on_b
 
 
-@njit(cache=True, inner=True)
+@njit(cache=True, inner=True, _nrt=False)
+def is_beyond(place: Place, boxes: FloatArray, g: int, reach: float) -> bool:
+    """Whether a place is farther than ``reach`` (m) from box g, all in one frame."""
+    square = 0.0
+    for i in range(3):
+        beyond = max(boxes[g, i] - place[i], place[i] - boxes[g, 3 + i], 0.0)
+        square += beyond * beyond
+    return square > reach * reach
+
+
+@njit(cache=True, inner=True, _nrt=False)
 def measured_distance(place: Place, b: int, reach: float, hair: float, creases: Creases) -> tuple[float, Place]:
     """Signed distance (m) of mesh b at a place in its frame, and its normal there; inf beyond ``reach`` (m).
 
     Within a hair (m) of the surface the normal is that of the closest face, edge or vertex.
     """
     best, closest, found, way = reach, -1, 0, (0.0, 0.0, 1.0)
-    for t in range(creases.triangle_start[b], creases.triangle_start[b + 1]):
-        away, near = minus(place, row(creases.balls, t)), best + creases.balls[t, 3]
-        if dot(away, away) < near * near:
-            offset, feature = offset_from_closest(place, creases.corners, t)
-            if dot(offset, offset) < best * best:
-                best, closest, found, way = norm(offset), t, feature, offset
+    for g in range(creases.triangle_box_start[b], creases.triangle_box_start[b + 1]):
+        if is_beyond(place, creases.triangle_boxes, g, best):
+            continue
+        first = creases.triangle_start[b] + (g - creases.triangle_box_start[b]) * BUNCH
+        for t in range(first, min(first + BUNCH, creases.triangle_start[b + 1])):
+            away, near = minus(place, row(creases.balls, t)), best + creases.balls[t, 3]
+            if dot(away, away) < near * near:
+                offset, feature = offset_from_closest(place, creases.corners, t)
+                if dot(offset, offset) < best * best:
+                    best, closest, found, way = norm(offset), t, feature, offset
     if closest < 0:
         return inf, way
     normal = entry(creases.normals, closest, found)
@@ -317,7 +362,7 @@ def measured_distance(place: Place, b: int, reach: float, hair: float, creases: 
     return distance, over(normal, length) if length > 0.0 else (0.0, 0.0, 1.0)
 
 
-@njit(cache=True, inner=True)
+@njit(cache=True, inner=True, _nrt=False)
 def depth_in(s: int, place: Place, beside: float, creases: Creases, shapes: Shapes) -> tuple[float, Place]:
     """Exact signed distance of shape s, a box, capsule or mesh, at a place in its frame (m), and its normal there.
 
@@ -339,7 +384,7 @@ def depth_in(s: int, place: Place, beside: float, creases: Creases, shapes: Shap
     return measured_distance(place, s, inf, 0.0, creases)
 
 
-@njit(cache=True, inner=True)
+@njit(cache=True, inner=True, _nrt=False)
 def goes_in(
     s: int, start: Place, along: Place, least: float, most: float, beside: float, creases: Creases, shapes: Shapes
 ) -> bool:
@@ -362,7 +407,7 @@ def goes_in(
     return False
 
 
-@njit(cache=True, inner=True)
+@njit(cache=True, inner=True, _nrt=False)
 def way_out(place: Place, first: Place, last: Place, one: Place, two: Place) -> float:
     """How far a segment must go along the normal of a face to lie outside the nearer of the two faces at an edge, m.
 
@@ -381,7 +426,7 @@ def way_out(place: Place, first: Place, last: Place, one: Place, two: Place) -> 
     return least
 
 
-@njit(cache=True, inner=True)
+@njit(cache=True, inner=True, _nrt=False)
 def crossing(count: int, a: int, b: int, i: int, j: int, reach: float, creases: Creases, shapes: Shapes, out: Output) -> int:
     """Contact of segment i of a and segment j of b where they cross.
 
@@ -440,7 +485,7 @@ def crossing(count: int, a: int, b: int, i: int, j: int, reach: float, creases: 
     return put(count, creases.first[a], b, feature, gap, normal, at_contact, out)
 
 
-@njit(cache=True, inner=True)
+@njit(cache=True, inner=True, _nrt=False)
 def without_needless(before: int, count: int, a: int, b: int, point_body: IntArray, shapes: Shapes, out: Output) -> int:
     """Take the needless contacts of a and b out of those from ``before`` on; return how many contacts are left.
 

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from contact.crease_kernels import BUNCH, ON_CYLINDER, Creases
-from contact.facing_kernels import Corners
+from contact.facing_kernels import LEVEL, Corners
 from contact.sdf_grid import triangle_table
 from contact.shapes import Box, Capsule, Mesh, Shape
 
@@ -191,6 +191,32 @@ def make_corners(
     return Corners(owner, np.concatenate([[0], np.cumsum(counts)]).astype(np.int64), np.concatenate(edges), margin, left, right)
 
 
+def bunch_boxes(start: IntArray, middle: FloatArray, radius: FloatArray) -> tuple[IntArray, FloatArray]:
+    """Boxes around bunches of balls: the first of each shape, (s + 1,), and lower and upper corners, (n, 6), m.
+
+    Parameters
+    ----------
+    start : ndarray, (s + 1,)
+        First ball of each shape.
+    middle, radius : ndarray, (b, 3) and (b,), m
+        Balls in the frames of the shapes.
+    """
+    counts = -(-np.diff(start) // BUNCH)
+    firsts = [np.arange(first, last, BUNCH) for first, last in zip(start[:-1].tolist(), start[1:].tolist(), strict=True)]
+    every = np.concatenate([np.zeros(0, dtype=np.int64), *firsts])
+    lower, upper = np.zeros((0, 3)), np.zeros((0, 3))
+    if len(every):
+        lower = np.minimum.reduceat(middle - radius[:, None], every)
+        upper = np.maximum.reduceat(middle + radius[:, None], every)
+    return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64), np.column_stack([lower, upper])
+
+
+def reaches(along: FloatArray, half: FloatArray, one: FloatArray, two: FloatArray) -> FloatArray:
+    """Radii (n,), m, of balls about segments, larger by LEVEL; infinite for joined ones to which their faces are less level."""
+    lean = np.maximum(np.abs(np.einsum("ni,ni->n", along, one)), np.abs(np.einsum("ni,ni->n", along, two)))
+    return np.where(lean < 0.5 * LEVEL, half * (1.0 + LEVEL), np.inf)
+
+
 class CreaseTable:
     """The segments of shapes as the arrays that :mod:`contact.crease_kernels` reads.
 
@@ -239,12 +265,16 @@ class CreaseTable:
         most, every = max(counts, default=0), np.concatenate(corners)
         middle = every.mean(axis=1)
         radius = np.linalg.norm(every - middle[:, None], axis=2).max(axis=1, initial=0.0) * (1.0 + 1e-9)
+        begin = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        triangle_begin = np.concatenate([[0], np.cumsum(triangle_counts)]).astype(np.int64)
+        centre, along, half = 0.5 * (start + end), (end - start) / length[:, None], 0.5 * length
+        thick = np.concatenate(thickness)
         self.creases = Creases(
-            np.concatenate([[0], np.cumsum(counts)]).astype(np.int64), 0.5 * (start + end), (end - start) / length[:, None],
-            0.5 * length, one, two, np.concatenate(thickness), first, np.zeros(len(shapes)),
-            np.concatenate([[0], np.cumsum(triangle_counts)]).astype(np.int64), every, np.concatenate(normals),
-            np.column_stack([middle, radius]), np.arange(sum(triangle_counts)), np.zeros((2, most), dtype=np.int64),
-            np.zeros((2, 8, most)), np.zeros((most // BUNCH + 1, 6)),
+            begin, centre, along, half, one, two, thick, first, np.zeros(len(shapes)), triangle_begin, every,
+            np.concatenate(normals), np.column_stack([middle, radius]), np.arange(sum(triangle_counts)),
+            np.zeros((2, most), dtype=np.int64), np.zeros((2, 8, most)), np.zeros((most // BUNCH + 1, 6)),
+            *bunch_boxes(begin, centre, thick + reaches(along, half, one, two)), *bunch_boxes(triangle_begin, middle, radius),
+            np.ascontiguousarray(np.column_stack([centre, along, half]).T),
         )  # fmt: skip
         self.corners = make_corners(shapes, first, margin, self.creases.along, one, two)
         self.features = max(1 + most * most, ON_CYLINDER + 5 * most)

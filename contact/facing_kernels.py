@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from contact.compiled import njit
-from contact.crease_kernels import Creases, measured_distance
+from contact.crease_kernels import BUNCH, Creases, is_beyond, measured_distance
 from contact.detect_kernels import BOX, DEEPER, HAIR, LEAN, MESH, PARALLEL, box_distance, write_frame
 from contact.placed_kernels import Output, Shapes, axis_of, move_up, moved, own, place_of, world
 from contact.vector_kernels import Vector, cross, dot, minus, norm, over, plus, row
@@ -26,6 +26,9 @@ IntArray = npt.NDArray[np.int64]
 #: A vertex outside a shape is no contact where one of its edges leads into it by more than this cosine. Edges that turn by less
 #: than contact.creases.CREASE are tested by their vertices alone, so that those may lean by as much more.
 AWAY = 0.3
+
+#: What is square to a crease may be off by this, see :func:`contact.creases.bunch_boxes`.
+LEVEL = 1e-3
 
 
 class Corners(NamedTuple):
@@ -53,7 +56,7 @@ class Corners(NamedTuple):
     right: FloatArray
 
 
-@njit(cache=True)
+@njit(cache=True, _nrt=False)
 def faced_corners(count: int, corners: Corners, creases: Creases, shapes: Shapes, out: Output) -> int:
     """Give each of the first ``count`` contacts of a corner with a mesh or box the face that holds it; return how many are left.
 
@@ -71,7 +74,7 @@ def faced_corners(count: int, corners: Corners, creases: Creases, shapes: Shapes
             old = (out.frame[k, 0, 0], out.frame[k, 0, 1], out.frame[k, 0, 2])
             place = own(shapes.rotation, b, minus(row(out.position, k), place_of(shapes.translation, b)))
             cell = shapes.grid_place[b, 3] if shapes.kind[b] == MESH else 0.0
-            if beside_crease(place, b, cell, creases) < cell:
+            if is_beside_crease(place, b, cell, creases):
                 measured, way = measured_distance(place, b, abs(out.gap[k]) + cell, hair_of(b, shapes), creases)
                 if measured < inf:
                     old, out.gap[k] = world(shapes.rotation, b, way), measured
@@ -95,13 +98,13 @@ def faced_corners(count: int, corners: Corners, creases: Creases, shapes: Shapes
     return kept
 
 
-@njit(cache=True, inner=True)
+@njit(cache=True, inner=True, _nrt=False)
 def hair_of(b: int, shapes: Shapes) -> float:
     """Points this close to an edge of shape b are on it, m."""
     return HAIR * max(shapes.box_half[b, 0], shapes.box_half[b, 1], shapes.box_half[b, 2])
 
 
-@njit(cache=True, inner=True)
+@njit(cache=True, inner=True, _nrt=False)
 def leaning(i: int, normal: Vector, corners: Corners) -> float:
     """Least cosine between a normal and the edges of corner i, both in the frame of its shape: below 0 one leads against it."""
     least = inf
@@ -110,7 +113,7 @@ def leaning(i: int, normal: Vector, corners: Corners) -> float:
     return least
 
 
-@njit(cache=True, inner=True)
+@njit(cache=True, inner=True, _nrt=False)
 def held(
     i: int, a: int, b: int, place: Vector, within: float, deep: float, corners: Corners, creases: Creases, shapes: Shapes
 ) -> tuple[float, Vector]:
@@ -124,27 +127,52 @@ def held(
     """
     hair = hair_of(b, shapes)
     within, deep = within + hair, deep + hair
+    # along, inward and gap are square to each other, up to LEVEL: a corner that a face holds is no farther from its edge
+    across = max(deep, corners.margin[i])
+    reach = (1.0 + LEVEL) * (hair + sqrt(within * within + across * across))
     best, most, found = -inf, -inf, (0.0, 0.0, 1.0)
-    for c in range(creases.start[b], creases.start[b + 1]):
-        away = minus(place, row(creases.middle, c))
-        if abs(dot(away, row(creases.along, c))) > creases.half[c] + hair:
+    for g in range(creases.box_start[b], creases.box_start[b + 1]):
+        if is_beyond(place, creases.boxes, g, reach):
             continue
-        for side in range(2):
-            inward = dot(away, row(creases.one, c) if side == 0 else row(creases.two, c))
-            if inward < -hair or inward > within:
+        first = creases.start[b] + (g - creases.box_start[b]) * BUNCH
+        last = min(first + BUNCH, creases.start[b + 1])
+        past_ends(place, first, last, creases)
+        for c in range(first, last):
+            if creases.turned[0, 7, c - first] > hair:
                 continue
-            normal = row(corners.left, c) if side == 0 else row(corners.right, c)
-            gap = dot(away, normal)
-            if gap < -deep or gap < best - hair or gap >= corners.margin[i]:
-                continue
-            facing = leaning(i, own(shapes.rotation, a, world(shapes.rotation, b, normal)), corners)
-            better = facing >= -LEAN and (gap > best + hair or facing > most)
-            if better and is_on(moved(place, -gap, normal), b, 2.0 * hair, creases, shapes):
-                best, most, found = gap, facing, normal
+            away = minus(place, row(creases.middle, c))
+            for side in range(2):
+                inward = dot(away, row(creases.one, c) if side == 0 else row(creases.two, c))
+                if inward < -hair or inward > within:
+                    continue
+                normal = row(corners.left, c) if side == 0 else row(corners.right, c)
+                gap = dot(away, normal)
+                if gap < -deep or gap < best - hair or gap >= corners.margin[i]:
+                    continue
+                facing = leaning(i, own(shapes.rotation, a, world(shapes.rotation, b, normal)), corners)
+                better = facing >= -LEAN and (gap > best + hair or facing > most)
+                if better and is_on(moved(place, -gap, normal), b, 2.0 * hair, creases, shapes):
+                    best, most, found = gap, facing, normal
     return (best, found) if best > -inf else (inf, found)
 
 
-@njit(cache=True, inner=True)
+@njit(cache=True, inner=True, _nrt=False)
+def past_ends(place: Vector, first: int, last: int, creases: Creases) -> None:
+    """Say how far (m) a place is past the ends of each of the segments from first to last, along these, for many at once.
+
+    The last row of ``turned`` takes the answers, below 0 between both ends.
+    """
+    x, y, z, dx, dy, dz, half, past = (
+        creases.packed[0, first:last], creases.packed[1, first:last], creases.packed[2, first:last],
+        creases.packed[3, first:last], creases.packed[4, first:last], creases.packed[5, first:last],
+        creases.packed[6, first:last], creases.turned[0, 7],
+    )  # fmt: skip
+    px, py, pz = place
+    for m in range(last - first):
+        past[m] = abs((px - x[m]) * dx[m] + (py - y[m]) * dy[m] + (pz - z[m]) * dz[m]) - half[m]
+
+
+@njit(cache=True, inner=True, _nrt=False)
 def past_edge(i: int, a: int, b: int, place: Vector, most: float, corners: Corners, creases: Creases, shapes: Shapes) -> float:
     """Least way (m) that leads corner i of shape a past an edge of shape b, across this and an edge of its own; at most ``most``.
 
@@ -152,28 +180,32 @@ def past_edge(i: int, a: int, b: int, place: Vector, most: float, corners: Corne
     edges: convex ones do not overlap by more.
     """
     least = most
-    for c in range(creases.start[b], creases.start[b + 1]):
-        away, along = minus(place, row(creases.middle, c)), row(creases.along, c)
-        reach = creases.half[c] + most
-        if dot(away, away) > reach * reach:
+    for g in range(creases.box_start[b], creases.box_start[b + 1]):
+        if is_beyond(place, creases.boxes, g, most):
             continue
-        one, two = row(creases.one, c), row(creases.two, c)
-        for e in range(corners.start[i], corners.start[i + 1]):
-            spoke = own(shapes.rotation, b, world(shapes.rotation, a, row(corners.edge, e)))
-            normal = cross(along, spoke)
-            sine = norm(normal)
-            if sine < PARALLEL:
+        first = creases.start[b] + (g - creases.box_start[b]) * BUNCH
+        for c in range(first, min(first + BUNCH, creases.start[b + 1])):
+            away, along = minus(place, row(creases.middle, c)), row(creases.along, c)
+            reach = creases.half[c] + most
+            if dot(away, away) > reach * reach:
                 continue
-            normal = over(normal, sine if dot(normal, one) + dot(normal, two) <= 0.0 else -sine)
-            depth = max(-dot(away, normal), 0.0)
-            if depth >= least or max(dot(normal, one), dot(normal, two)) > 0.0:
-                continue
-            if leaning(i, own(shapes.rotation, a, world(shapes.rotation, b, normal)), corners) >= -HAIR:
-                least = depth
+            one, two = row(creases.one, c), row(creases.two, c)
+            for e in range(corners.start[i], corners.start[i + 1]):
+                spoke = own(shapes.rotation, b, world(shapes.rotation, a, row(corners.edge, e)))
+                normal = cross(along, spoke)
+                sine = norm(normal)
+                if sine < PARALLEL:
+                    continue
+                normal = over(normal, sine if dot(normal, one) + dot(normal, two) <= 0.0 else -sine)
+                depth = max(-dot(away, normal), 0.0)
+                if depth >= least or max(dot(normal, one), dot(normal, two)) > 0.0:
+                    continue
+                if leaning(i, own(shapes.rotation, a, world(shapes.rotation, b, normal)), corners) >= -HAIR:
+                    least = depth
     return least
 
 
-@njit(cache=True, inner=True)
+@njit(cache=True, inner=True, _nrt=False)
 def is_on(place: Vector, b: int, hair: float, creases: Creases, shapes: Shapes) -> bool:
     """Whether a place in the frame of shape b, a box or mesh, is on its surface within a hair (m)."""
     if shapes.kind[b] == BOX:
@@ -181,21 +213,25 @@ def is_on(place: Vector, b: int, hair: float, creases: Creases, shapes: Shapes) 
     return measured_distance(place, b, hair, hair, creases)[0] < inf
 
 
-@njit(cache=True, inner=True)
-def beside_crease(place: Vector, b: int, reach: float, creases: Creases) -> float:
-    """Distance (m) of a place in the frame of shape b from its nearest segment; ``reach`` where none is nearer than that."""
-    least = reach
-    for c in range(creases.start[b], creases.start[b + 1]):
-        away, near = minus(place, row(creases.middle, c)), least + creases.half[c]
-        square = dot(away, away)
-        if square < near * near:
-            along = dot(away, row(creases.along, c))
-            beyond = max(abs(along) - creases.half[c], 0.0)
-            least = min(least, sqrt(max(square - along * along, 0.0) + beyond * beyond))
-    return least
+@njit(cache=True, inner=True, _nrt=False)
+def is_beside_crease(place: Vector, b: int, reach: float, creases: Creases) -> bool:
+    """Whether a place in the frame of shape b is nearer to a segment of this than ``reach`` (m)."""
+    for g in range(creases.box_start[b], creases.box_start[b + 1]):
+        if is_beyond(place, creases.boxes, g, reach):
+            continue
+        first = creases.start[b] + (g - creases.box_start[b]) * BUNCH
+        for c in range(first, min(first + BUNCH, creases.start[b + 1])):
+            away, near = minus(place, row(creases.middle, c)), reach + creases.half[c]
+            square = dot(away, away)
+            if square < near * near:
+                along = dot(away, row(creases.along, c))
+                beyond = max(abs(along) - creases.half[c], 0.0)
+                if sqrt(max(square - along * along, 0.0) + beyond * beyond) < reach:
+                    return True
+    return False
 
 
-@njit(cache=True, inner=True)
+@njit(cache=True, inner=True, _nrt=False)
 def overlap(a: int, b: int, shapes: Shapes) -> float:
     """Least depth (m) by which the bounding boxes of shapes a and b overlap along an axis, at most their least half extent."""
     between = plus(

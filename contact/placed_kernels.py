@@ -58,25 +58,25 @@ class Output(NamedTuple):
     feature: IntArray
 
 
-@njit(cache=True, inner=True)
+@njit(cache=True, inner=True, _nrt=False)
 def axis_of(rotation: FloatArray, s: int, i: int) -> Vector:
     """Axis i of shape s in the world."""
     return rotation[s, 0, i], rotation[s, 1, i], rotation[s, 2, i]
 
 
-@njit(cache=True, inner=True)
+@njit(cache=True, inner=True, _nrt=False)
 def place_of(translation: FloatArray, s: int) -> Place:
     """Origin of shape s in the world, m."""
     return translation[s, 0], translation[s, 1], translation[s, 2]
 
 
-@njit(cache=True, inner=True)
+@njit(cache=True, inner=True, _nrt=False)
 def own(rotation: FloatArray, s: int, v: Vector) -> Vector:
     """World vector v in the frame of shape s."""
     return dot(axis_of(rotation, s, 0), v), dot(axis_of(rotation, s, 1), v), dot(axis_of(rotation, s, 2), v)
 
 
-@njit(cache=True, inner=True)
+@njit(cache=True, inner=True, _nrt=False)
 def world(rotation: FloatArray, s: int, v: Vector) -> Vector:
     """Vector v of the frame of shape s in the world."""
     return (
@@ -86,13 +86,13 @@ def world(rotation: FloatArray, s: int, v: Vector) -> Vector:
     )
 
 
-@njit(cache=True, inner=True)
+@njit(cache=True, inner=True, _nrt=False)
 def moved(place: Place, length: float, direction: Vector) -> Place:
     """Place + length direction."""
     return place[0] + length * direction[0], place[1] + length * direction[1], place[2] + length * direction[2]
 
 
-@njit(cache=True, inner=True)
+@njit(cache=True, inner=True, _nrt=False)
 def near(a: int, b: int, shapes: Shapes) -> bool:
     """Whether the balls about the cylinder a and the bounding box of b come within the reach of a."""
     half, size = shapes.box_half, shapes.size
@@ -102,7 +102,7 @@ def near(a: int, b: int, shapes: Shapes) -> bool:
     return sqrt(dot(between, between)) <= radii + max(shapes.reach[a], 0.0)
 
 
-@njit(cache=True, inner=True)
+@njit(cache=True, inner=True, _nrt=False)
 def put(count: int, point: int, b: int, feature: int, gap: float, normal: Vector, place: Place, out: Output) -> int:
     """Write a contact where there is room, with the normal made a unit vector; return the number of contacts."""
     if count < out.point.shape[0]:
@@ -114,10 +114,14 @@ def put(count: int, point: int, b: int, feature: int, gap: float, normal: Vector
     return count + 1
 
 
-@njit(cache=True, inner=True)
+@njit(cache=True, inner=True, _nrt=False)
 def move_up(kept: int, k: int, out: Output) -> int:
     """Keep contact k as number ``kept``, at most k, where others before it were left out; return how many are kept then."""
     if kept < k:
         out.point[kept], out.shape[kept], out.feature[kept] = out.point[k], out.shape[k], out.feature[k]
-        out.gap[kept], out.position[kept], out.frame[kept] = out.gap[k], out.position[k], out.frame[k]
+        out.gap[kept] = out.gap[k]
+        for i in range(3):
+            out.position[kept, i] = out.position[k, i]
+            for j in range(3):
+                out.frame[kept, i, j] = out.frame[k, i, j]
     return kept + 1

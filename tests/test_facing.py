@@ -216,6 +216,21 @@ def test_a_sharp_edge_rests_on_another_one_near_its_end(beyond: float) -> None:
     assert abs(found.frame[deepest, 0, 2]) == pytest.approx(1.0, abs=1e-9)
 
 
+def test_each_of_many_cubes_holds_the_corners_over_its_edges() -> None:
+    """They are one mesh of 144 creases, which are looked at in bunches; one of the same size is over each."""
+    apart, cube = 0.02, box_mesh(0.02, 0.02, 0.02)
+    shifts = np.column_stack([np.linspace(-0.33, 0.33, 12), np.zeros((12, 2))])
+    points = np.concatenate([cube.points + shift for shift in shifts])
+    row = Mesh(points, np.concatenate([cube.triangles + len(cube.points) * k for k in range(12)]))
+    turn = Rotation.from_rotvec([0.3, -0.2, 0.5]).as_matrix()
+    for shift in shifts:
+        place = turn @ (shift + np.array([0.0, 0.0, 0.02 + apart]))
+        found = detect([row, cube], np.stack([turn, turn]), np.stack([np.zeros(3), place]), 0.025)
+        assert (found.feature == 0).sum() == 4
+        np.testing.assert_allclose(found.gap, apart, atol=1e-12)
+        np.testing.assert_allclose(np.abs(found.frame[:, 0] @ turn[:, 2]), 1.0, atol=1e-9)
+
+
 def between_ends(place: FloatArray, first: FloatArray, last: FloatArray) -> float:
     """Distance of a place from a segment."""
     part = np.clip((place - first) @ (last - first) / np.sum((last - first) ** 2), 0.0, 1.0)
