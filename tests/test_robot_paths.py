@@ -83,6 +83,32 @@ def test_a_path_that_leaves_the_reach_says_where_and_which_joint_is_at_its_end(t
     assert math.sqrt(0.3**2 + 0.2**2 + 2 * 0.06 * math.cos(0.1)) < way[40, 0]  # what the law of cosines allows
 
 
+def test_an_arm_of_three_joints_reaches_turns_that_rounded_axes_leave_it(tmp_path: Path) -> None:
+    """As files have 1.5708 for a right angle: the axes lean by 3.7e-6 rad, which no joint of such an arm can make up for."""
+    bars = [fs.RobotLink.solid(name, fs.Piece(fs.Box((0.1, 0.01, 0.01))), 0.1) for name in ("upper", "fore", "hand")]
+    joints = [
+        fs.RobotJoint("shoulder", "base", "upper", rotation=(1.5708, 0, 0)),
+        fs.RobotJoint("elbow", "upper", "fore", position=(0.3, 0, 0)),
+        fs.RobotJoint("wrist", "fore", "hand", position=(0.2, 0, 0)),
+    ]
+    robot = fs.Robot("planar", [fs.RobotLink("base"), *bars], joints)
+    level = Rotation.from_euler("x", math.pi / 2)
+    down = Rotation.from_euler("y", math.pi / 2) * level
+    found = robot.reach("hand", (0.3, 0, 0.1), down.as_rotvec(), joints={"elbow": -1.0})
+    place, turn = robot.pose("hand", found)
+    assert np.linalg.norm(place - (0.3, 0, 0.1)) < 1e-6
+    assert (Rotation.from_rotvec(turn) * down.inv()).magnitude() == pytest.approx(1.5708 - math.pi / 2, rel=0.05)
+    assert sum(found.values()) == pytest.approx(-math.pi / 2, abs=1e-5)
+
+    way = path_of(
+        tmp_path, np.column_stack([np.linspace(0.3, 0.35, 6), np.zeros(6), np.full(6, 0.1)]), Rotation.concatenate([down] * 6)
+    )
+    followed = robot.follow(way, "hand", joints=found, faster=True)
+    assert len(followed.notes) == 1 and "the tool lacks up to" in followed.notes[0]
+    with pytest.raises(fs.InputError, match=r"and 0\.1 rad\. Move .*, or leave turn out: 3 joints reach few turns at a place"):
+        robot.reach("hand", (0.3, 0, 0.1), (Rotation.from_euler("x", 0.1) * down).as_rotvec())
+
+
 def test_a_joint_that_would_be_too_fast_is_named(tmp_path: Path) -> None:
     way = np.column_stack([np.linspace(0.3, 0.45, 16), np.zeros(16), np.zeros(16)])
     options: dict[str, Any] = dict(tool=(0.2, 0, 0), turn_free=True)

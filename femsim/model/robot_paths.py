@@ -36,8 +36,11 @@ from femsim.model.path_files import (
 from femsim.model.paths import ToolPath, shipped_path
 from femsim.model.robot_checks import three
 
-#: What a tool may lack of its pose, m and rad; most steps for a pose; starts that are tried for the first one.
-_CLOSE, _MOST_STEPS, _STARTS = 1e-8, 200, 40
+#: What a tool may lack of its pose, m and rad, since axes in files are rounded and an arm of fewer than six joints cannot make up
+#: for it; what it then lacks with a word; the error and the step of a joint that end the search.
+_CLOSE, _SAID, _EXACT, _STILL = (1e-6, 1e-4), 1e-8, 1e-11, 1e-12
+#: Most steps for a pose; starts that are tried for the first one.
+_MOST_STEPS, _STARTS = 200, 40
 #: Length, m, by which a turn of 1 rad weighs; damping over the error; longest step of a joint, rad or m.
 _LENGTH, _DAMPING, _LONGEST = 0.2, 1e-2, 0.3
 #: Part of its range by which a joint that starts beyond it may be wrong, as logs are rounded; fastest plausible, m/s and rad/s.
@@ -170,7 +173,7 @@ class _Chain:
         error = self.lacks(q, place, turn)
         weight = weight[: len(error)]
         for _ in range(_MOST_STEPS):
-            if np.abs(error).max() < 1e-3 * _CLOSE:
+            if np.abs(error).max() < _EXACT:
                 break
             at, J = q[self.places], self._jacobian(q)[: len(error)] * weight[:, None]
             wanted, free = weight * error, np.ones(len(at), dtype=np.bool_)
@@ -185,7 +188,7 @@ class _Chain:
             new = q.copy()
             new[self.places] = np.clip(at + step, self.low, self.high)
             found = self.lacks(new, place, turn)
-            if np.array_equal(new, q):
+            if np.array_equal(new, q) or (close(found) and float(np.abs(step).max()) < _STILL):
                 break
             q, error = new, found
         return q, error
@@ -223,7 +226,7 @@ class _Chain:
 
 def close(error: np.ndarray) -> bool:
     """Whether a pose is reached."""
-    return float(np.abs(error).max()) < _CLOSE
+    return all(float(np.abs(part).max(initial=0.0)) < bound for part, bound in zip((error[:3], error[3:]), _CLOSE, strict=True))
 
 
 def reach_pose(what: str, body: TreeBody, tool: Tool, place: np.ndarray, turn: np.ndarray | None) -> dict[str, float]:
@@ -237,8 +240,11 @@ def reach_pose(what: str, body: TreeBody, tool: Tool, place: np.ndarray, turn: n
     chain = _Chain(what, body, tool)
     q, error = chain.search(body.initial_q(), place, turn)
     if not close(error):
+        few = turn is not None and len(chain.joints) < 6
+        or_free = f", or leave turn out: {len(chain.joints)} joints reach few turns at a place" if few else ""
         raise InputError(
-            f"{what}: the pose is out of reach; {chain.says(q, error)}. Move the pose, or start elsewhere by joints=."
+            f"{what}: the pose is out of reach; {chain.says(q, error)}. Move the pose,{' or' * (not few)} start elsewhere by "
+            f"joints={or_free}."
         )
     return {joint.name: float(q[joint.coordinate]) for joint in chain.joints}
 
@@ -257,7 +263,7 @@ def follow(what: str, body: TreeBody, tool: Tool, path: ToolPath, *, relative: b
         given = np.tile(own, (len(places), 1)) if turns is None else turns
         if relative and turns is not None and first is not None:
             given = np.array([quaternion_multiply(quaternion_multiply(turn, first), own) for turn in turns])
-    out = np.empty((len(places), len(chain.joints)))
+    out, lacks = np.empty((len(places), len(chain.joints))), np.zeros(2)
     for k, place in enumerate(places):
         turn = None if given is None else given[k]
         q, error = chain.search(q, place, turn) if k == 0 else chain.reach(q, place, turn)
@@ -267,10 +273,12 @@ def follow(what: str, body: TreeBody, tool: Tool, path: ToolPath, *, relative: b
                 f"{chain.says(q, error)}. Move the base or the path, start elsewhere by joints=, or say turn_free=True."
             )
         out[k] = q[chain.places]
+        lacks = np.maximum(lacks, [np.linalg.norm(error[:3]), np.linalg.norm(error[3:])])
+    notes = () if lacks.max() < _SAID else (f"the tool lacks up to {1e3 * lacks[0]:.2g} mm and {lacks[1]:.2g} rad",)
     joints = {joint.name: out[:, k].copy() for k, joint in enumerate(chain.joints)}
     if not faster:
         _check_speeds(what, body, path.times, joints)
-    return JointPath(f"{body.name} along {path.source}", path.times.copy(), joints, ranges=_ranges(body, joints))
+    return JointPath(f"{body.name} along {path.source}", path.times.copy(), joints, notes, ranges=_ranges(body, joints))
 
 
 def _ranges(body: TreeBody, joints: Mapping[str, np.ndarray]) -> dict[str, tuple[float, float]]:
@@ -508,7 +516,8 @@ class Following(ABC):
         Returns
         -------
         dict of str to float, rad or m
-            Of the joints between base and link, the tool within 1e-8 m and rad.
+            Of the joints between base and link; what the tool may lack, 1e-6 m and 1e-4 rad, an arm with axes that are rounded
+            needs, and others come within 1e-11.
 
         Raises
         ------
