@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import math
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import replace
@@ -14,6 +15,7 @@ from scipy.spatial import ConvexHull, QhullError
 
 from contact import ContactError, Mesh
 from femsim.base.errors import InputError
+from femsim.model.robot_checks import common_range
 from femsim.model.robots import Robot, RobotJoint, RobotLink, no_body_has
 from meshes import TriMesh, load_surface
 
@@ -122,12 +124,23 @@ class ElementReader:
         if changed:
             more = f", and so on with {len(changed) - 1} more" if len(changed) > 1 else ""
             self.note(f"link {changed[0]!r} is called {names[changed[0]]!r} here, since files are named by it{more}")
-        return Robot(
-            _NOT_IN_NAMES.sub("_", name).lstrip("_.-") or "robot",
-            [replace(link, name=names[link.name]) for link in links],
-            [replace(one, parent=names.get(one.parent, one.parent), child=names.get(one.child, one.child)) for one in joints],
-            source=str(self.path), notes=self.notes, no_contact=[(names[first], names[second]) for first, second in no_contact],
-        )  # fmt: skip
+        renamed = [
+            replace(one, parent=names.get(one.parent, one.parent), child=names.get(one.child, one.child)) for one in joints
+        ]
+
+        def made(joints: Sequence[RobotJoint]) -> Robot:
+            return Robot(
+                _NOT_IN_NAMES.sub("_", name).lstrip("_.-") or "robot",
+                [replace(link, name=names[link.name]) for link in links], joints, source=str(self.path), notes=self.notes,
+                no_contact=[(names[first], names[second]) for first, second in no_contact],
+            )  # fmt: skip
+
+        robot = made(renamed)
+        hindering = {own: lead.name for lead in robot.joints for own in common_range(lead, robot.joints)[2]}
+        for own, lead in hindering.items():
+            self.note(f"the range of joint {own!r} is left out; it mimics {lead!r}, and leaves that no range to move in")
+        free = (-math.inf, math.inf)
+        return made([replace(one, limits=free) if one.name in hindering else one for one in renamed]) if hindering else robot
 
     def solid(self, where: str, surface: TriMesh) -> Mesh:
         """Shape of a closed surface; the convex hull of one that is not, with a note."""

@@ -351,15 +351,11 @@ class Robot(Following):
 
     def _range(self, joint: RobotJoint) -> tuple[float, float]:
         """Range of a joint, rad or m, in which those that mimic it keep to theirs as well."""
-        low, high = (-math.inf, math.inf) if joint.kind == "continuous" else joint.limits
-        for other in self.joints:
-            if other.mimic is not None and other.mimic[0] == joint.name and other.kind != "continuous":
-                _, factor, offset = other.mimic
-                ends = sorted((end - offset) / factor for end in other.limits)
-                low, high = max(low, ends[0]), min(high, ends[1])
-        if not low < high:
+        low, high, hindering = robot_checks.common_range(joint, self.joints)
+        if hindering:
             raise InputError(
-                f"{self._what}: joint {joint.name!r} has no position at which all that mimic it keep to their limits."
+                f"{self._what}: joint {joint.name!r} has no range in which {hindering[0]!r}, which mimics it, keeps to its "
+                "limits; correct these, or factor and offset."
             )
         return low, high
 
