@@ -383,6 +383,7 @@ def test_a_base_is_free_by_its_class(body: str, own: str, tmp_path: Path) -> Non
         ("<mujoco><include/></mujoco>", "which is not there; correct its name"),
         ("<mujoco><include file='robot.xml'/></mujoco>", "robot.xml, which is in it already; leave it out"),
         ("<mujoco><worldbody/></mujoco>", "holds 0 bodies; a robot is one tree"),
+        ("<mujoco><body/></mujoco>", "<body> is not read here; this file seems to be a part of a model, so give the"),
         ("<mujoco><worldbody><composite/></worldbody></mujoco>", "holds <composite>, which is not read; save the model as one"),
         (one_body("<frame ps='1 0 0'/>"), "has 'ps' in <frame>, which is unknown; did you mean 'pos'"),
         (one_body("<frame pos='1 0'/>"), "has pos '1 0' in <frame>; allowed are 3 finite numbers"),

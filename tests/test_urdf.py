@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -113,6 +114,7 @@ def changed(old: str, new: str) -> Callable[[str], str]:
         (changed("<collision>", "<colision>"), None),
         (changed('name="crane">', f'name="crane" xmlns:xacro="{XACRO}"><xacro:macro/>'), "turn it into URDF first"),
         (changed("<robot ", "<model "), "it is no XML"),
+        (lambda text: "<mujocoinclude/>", "is <mujocoinclude>, a part of a model; give the MJCF file that includes it"),
         (lambda text: "<sdf/>", "its root element is <sdf>; a URDF file has <robot>"),
         (lambda text: "<robot name='none'/>", "it has no link; give at least one"),
     ],
@@ -185,6 +187,15 @@ def test_packages_are_found_above_the_file_or_where_they_are_said_to_be(tmp_path
     assert fs.load_robot(path).mass > 9.0
     elsewhere = written(tmp_path, text)
     assert fs.load_robot(elsewhere, packages={"yard": tmp_path}).mass > 9.0
+    nowhere = written(tmp_path, text.replace("yard", "dock"))
+    with pytest.raises(fs.InputError, match=r"not found; packages has 'yard'; give the folder of 'dock'"):
+        fs.load_robot(nowhere, packages={"yard": tmp_path})
+    with pytest.raises(fs.InputError, match=r"packages says '.*yard' for 'dock', which has no 'meshes/hok.stl'; give its folder"):
+        fs.load_robot(
+            written(tmp_path, text.replace("yard/meshes/hook", "dock/meshes/hok")), packages={"dock": tmp_path / "yard"}
+        )
+    with pytest.raises(fs.InputError, match=r"packages is \['dock'\]; give folders by names of packages"):
+        fs.load_robot(nowhere, packages=["dock"])  # type: ignore[arg-type]
 
 
 def test_an_open_collision_mesh_becomes_its_hull(tmp_path: Path) -> None:
@@ -253,6 +264,16 @@ def test_describe_shows_tree_limits_and_masses(call: Call, monkeypatch: pytest.M
     assert status == 0
     for words in ("robot 'arm7', 12.66 kg, 8 joints", "joint2", "-2 to 2 rad", "mimics left_jaw", "80 N", "0.5 N m s/rad"):
         assert words in text, words
+
+
+def test_describe_replaces_inertia_that_no_body_has_where_asked_for(call: Call, tmp_path: Path) -> None:
+    path = written(tmp_path, CRANE.replace('iyy="0.0201"', 'iyy="0.5"'))
+    status, _, wrong = call("describe", str(path))
+    assert status == 2 and "balance_inertia=True" in wrong
+    status, text, _ = call("describe", str(path), "--balance-inertia")
+    assert status == 0 and "is replaced by that of a ball" in " ".join(text.split())
+    status, _, wrong = call("describe", "scenes/squeezed_ball.py", "--balance-inertia")
+    assert status == 2 and "--balance-inertia is for robots" in wrong
 
 
 def test_odd_attributes_and_degrees_are_noted(tmp_path: Path) -> None:
@@ -324,6 +345,24 @@ def test_a_fixed_joint_mimics_none(tmp_path: Path) -> None:
     joint = next(joint for joint in robot.joints if joint.name == "counter")
     assert joint.kind == "fixed" and joint.mimic is None
     assert "crane.urdf: <mimic> of joint 'counter' is left out; a fixed joint does not move" in robot.notes
+
+
+def test_a_mimic_that_leaves_no_range_has_none(tmp_path: Path) -> None:
+    """As a factor with the wrong sign does: such a robot was read, described, and refused by a scene."""
+    path = written(tmp_path, CRANE.replace('multiplier="-0.5" offset="0.1"', 'multiplier="-0.5" offset="-0.4"'))
+    robot = fs.load_robot(path)
+    joints = {joint.name: joint for joint in robot.joints}
+    trolley, counter = joints["trolley"], joints["counter"]
+    assert counter.limits == (-math.inf, math.inf) and trolley.limits == (-0.2, 0.15)
+    said = "crane.urdf: the range of joint 'counter' is left out; it mimics 'trolley', and leaves that no range to move in"
+    assert said in robot.notes
+    scene = fs.Scene("crane")
+    scene.add_robot(robot, joints={"trolley": 0.1})
+    own = [replace(joint, limits=(5.0, 6.0)) if joint.name == "counter" else joint for joint in robot.joints]
+    with pytest.raises(
+        fs.InputError, match="joint 'trolley' has no range in which 'counter', which mimics it, keeps to its limits"
+    ):
+        fs.Scene("own").add_robot(fs.Robot("own", robot.links, own))
 
 
 def test_a_bound_of_any_size_is_none_in_effect(tmp_path: Path) -> None:

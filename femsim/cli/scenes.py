@@ -209,7 +209,7 @@ def _step_range(text: str) -> tuple[int, int]:
 
 
 @app.command
-def describe(scene: Path, *, tree: str | None = None) -> int:
+def describe(scene: Path, *, tree: str | None = None, balance_inertia: bool = False) -> int:
     """Show what a scene is and its parameters with units and defaults, or the tree of a robot.
 
     Parameters
@@ -218,11 +218,15 @@ def describe(scene: Path, *, tree: str | None = None) -> int:
         Scene file, or a robot: a URDF or MJCF file (.xml), or the name of one that comes with femsim, such as arm7.urdf.
     tree
         Of an MJCF file with several robots the one to show, by the name of its body in the world.
+    balance_inertia
+        Of a robot: replace inertias that no body has, as fs.load_robot(..., balance_inertia=True) does.
     """
     if scene.suffix in (".urdf", ".xml", ".mjcf"):
-        return _describe_robot(scene, tree)
+        return _describe_robot(scene, tree, balance_inertia)
     if tree is not None:
         raise InputError(f"--tree is {tree!r}; it chooses in robots of MJCF, and {scene} is a scene, so leave it out.")
+    if balance_inertia:
+        raise InputError(f"--balance-inertia is for robots, and {scene} is a scene, so leave it out.")
     from femsim.run.info import describe_drives
     from femsim.run.simulate import notes_of
     from femsim.scene.scene_file import load_scene, scene_doc, scene_errors, scene_parameters
@@ -266,11 +270,11 @@ def _how_driven(drive: dict[str, Any]) -> str:
     return f"{what}by a spring of {along} N/m and {about} N m/rad{most}"
 
 
-def _describe_robot(path: Path, tree: str | None) -> int:
+def _describe_robot(path: Path, tree: str | None, balance_inertia: bool) -> int:
     """Show the tree of a robot: links with their masses, and joints with type, range, effort and damping."""
     from femsim.model.urdf import load_robot
 
-    robot = load_robot(path, tree=tree)
+    robot = load_robot(path, tree=tree, balance_inertia=balance_inertia)
     depth = {robot.root: 0}
     table = make_table("link", "mass", "joint", "type", "range", "max effort", "max speed", "damping")
     for link, joint in zip(robot.links, [None, *robot.joints], strict=True):

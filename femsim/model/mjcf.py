@@ -29,6 +29,8 @@ _PASSED = {"option", "size", "visual", "statistic", "asset", "default", "compile
 _NOTED = {"actuator", "sensor", "extension"}
 _BODY = {"inertial", "joint", "freejoint", "geom", "body"}
 _BODY_PASSED = {"site", "camera", "light"}
+#: Elements of bodies, assets and contact, which sections of a whole file hold.
+_WITHIN = _BODY | _BODY_PASSED | {"frame", "mesh", "texture", "material", "hfield", "pair", "exclude"}
 #: So many trees or joints of a file are named in a message.
 _SHOWN = 12
 _KINDS = {"hinge": "revolute", "slide": "prismatic", "ball": "spherical"}
@@ -106,9 +108,9 @@ class _Reader(MjcfElements):
             if child.tag in _NOTED:
                 self.note(f"<{child.tag}> is not read")
             elif child.tag not in _PASSED and child.tag not in ("equality", "contact", "tendon"):
-                raise self.wrong(
-                    f"<{child.tag}>", "is not read; save the model as one plain file by MuJoCo (mj_saveLastXML), or take it out."
-                )
+                part = "is not read here; this file seems to be a part of a model, so give the one that includes it."
+                other = "is not read; save the model as one plain file by MuJoCo (mj_saveLastXML), or take it out."
+                raise self.wrong(f"<{child.tag}>", part if child.tag in _WITHIN else other)
         held = [one for world in self.root.findall("worldbody") for one in self._content("<worldbody>", world, "main")]
         bodies = [one for one in held if one.element.tag == "body"]
         others = {one.element.tag for one in held} - {"body"} - _BODY_PASSED

@@ -15,6 +15,7 @@ from scipy.spatial.transform import Rotation
 
 import foreign
 from contact import Box, Capsule, ContactError, Cylinder, Shape, Sphere
+from femsim.base.arguments import shown
 from femsim.base.errors import InputError, did_you_mean, naming_parameters
 from femsim.base.files import is_file
 from femsim.base.place import data_folder
@@ -84,12 +85,18 @@ def load_robot(
     path = _file(path)
     if not isinstance(tree, str | None):
         raise InputError(f"{path}: tree is {tree!r}; give the name of a body.")
+    if packages is not None and not isinstance(packages, Mapping):
+        raise InputError(
+            f"{path}: packages is {shown(packages)}; give folders by names of packages: {{'arm_description': 'folder'}}."
+        )
     try:
         root = read_xml(path)
     except (OSError, foreign.Refused) as error:
         raise InputError(f"{path}: cannot be read as a robot ({error}); give a URDF or MJCF file.") from error
     if root.tag == "mujoco":
         return read_mjcf(path, root, balance_inertia, tree)
+    if root.tag == "mujocoinclude":
+        raise InputError(f"{path}: its root element is <mujocoinclude>, a part of a model; give the MJCF file that includes it.")
     if root.tag != "robot":
         raise InputError(f"{path}: its root element is <{root.tag}>; a URDF file has <robot>, an MJCF file <mujoco>.")
     if tree is not None:
@@ -239,6 +246,10 @@ class _Reader(ElementReader):
             if is_file(folder / inside):
                 return folder / inside
         hint = "give load_robot(..., packages={...}) its folder" if package else "put it beside the robot"
+        if package in self.packages:
+            hint = f"packages says {str(self.packages[package])!r} for {package!r}, which has no {inside!r}; give its folder"
+        elif package and self.packages:
+            hint = f"packages has {', '.join(map(repr, self.packages))}; give the folder of {package!r}"
         if drawn:
             raise MeshError(f"{filename!r} is not found; {hint}, or correct its name")
         without = "or give a <box>, which has contact as well"
