@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
 from femsim.base.arguments import shown
 from femsim.base.errors import InputError, did_you_mean
 from femsim.base.rotations import nearest_rotation, quaternion_from_vector, quaternion_to_matrix
-
-if TYPE_CHECKING:
-    from femsim.model.robots import RobotJoint
 
 _Kind = TypeVar("_Kind")
 #: How far a matrix may be from a rotation: some are written with a few digits.
@@ -89,21 +86,6 @@ def mimic_of(what: str, mimic: Any) -> tuple[str, float, float]:
             f"{what} has mimic {shown(mimic)}; allowed are the name of a joint, a factor and an offset: ('j1', 1.0, 0.0)."
         )
     return mimic[0], number_of(mimic[1]), number_of(mimic[2])
-
-
-def common_range(joint: RobotJoint, joints: Iterable[RobotJoint]) -> tuple[float, float, list[str]]:
-    """Range of a joint and of the ``joints`` that mimic it, rad or m, without those, named as well, that would leave it none."""
-    low, high = (-math.inf, math.inf) if joint.kind == "continuous" else joint.limits
-    hindering = []
-    for other in joints:
-        if other.mimic is not None and other.mimic[0] == joint.name and other.kind != "continuous":
-            _, factor, offset = other.mimic
-            ends = sorted((end - offset) / factor for end in other.limits)
-            if max(low, ends[0]) < min(high, ends[1]):
-                low, high = max(low, ends[0]), min(high, ends[1])
-            else:
-                hindering.append(other.name)
-    return low, high, hindering
 
 
 def by_joint(what: str, role: str, given: Any, known: Sequence[str]) -> Mapping[str, Any]:

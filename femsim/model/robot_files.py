@@ -15,8 +15,7 @@ from scipy.spatial import ConvexHull, QhullError
 
 from contact import ContactError, Mesh
 from femsim.base.errors import InputError
-from femsim.model.robot_checks import common_range
-from femsim.model.robots import Robot, RobotJoint, RobotLink, no_body_has
+from femsim.model.robots import Robot, RobotJoint, RobotLink, common_range, no_body_has
 from meshes import TriMesh, load_surface
 
 #: Largest number that is believed, of whatever unit.

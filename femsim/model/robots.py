@@ -142,6 +142,21 @@ def no_body_has(inertia: np.ndarray, mass: float) -> bool:
     return bool(moments[0] < -rounding or moments[2] > (1.0 + _TRIANGLE) * (moments[0] + moments[1]) + rounding)
 
 
+def common_range(joint: RobotJoint, joints: Sequence[RobotJoint]) -> tuple[float, float, list[str]]:
+    """Range of a joint and of the ``joints`` that mimic it, rad or m, without those, named as well, that would leave it none."""
+    low, high = (-math.inf, math.inf) if joint.kind == "continuous" else joint.limits
+    hindering = []
+    for other in joints:
+        if other.mimic is not None and other.mimic[0] == joint.name and other.kind != "continuous":
+            _, factor, offset = other.mimic
+            ends = sorted((end - offset) / factor for end in other.limits)
+            if max(low, ends[0]) < min(high, ends[1]):
+                low, high = max(low, ends[0]), min(high, ends[1])
+            else:
+                hindering.append(other.name)
+    return low, high, hindering
+
+
 class Robot(Following):
     """A robot: links and joints that form a tree, checked.
 
@@ -351,7 +366,7 @@ class Robot(Following):
 
     def _range(self, joint: RobotJoint) -> tuple[float, float]:
         """Range of a joint, rad or m, in which those that mimic it keep to theirs as well."""
-        low, high, hindering = robot_checks.common_range(joint, self.joints)
+        low, high, hindering = common_range(joint, self.joints)
         if hindering:
             raise InputError(
                 f"{self._what}: joint {joint.name!r} has no range in which {hindering[0]!r}, which mimics it, keeps to its "
