@@ -37,8 +37,9 @@ from femsim.model.paths import ToolPath, shipped_path
 from femsim.model.robot_checks import three
 
 #: What a tool may lack of its pose, m and rad, since axes in files are rounded and an arm of fewer than six joints cannot make up
-#: for it; what it then lacks with a word; the error and the step of a joint that end the search.
-_CLOSE, _SAID, _EXACT, _STILL = (1e-6, 1e-4), 1e-8, 1e-11, 1e-12
+#: for it; what it lacks with a word, and the steps of joints below which it gets no closer; the error, and the part of the last
+#: one, that end the search.
+_CLOSE, _SAID, _EXACT, _STILL = (1e-6, 1e-4), 1e-8, 1e-11, 0.99
 #: Most steps for a pose; starts that are tried for the first one.
 _MOST_STEPS, _STARTS = 200, 40
 #: Length, m, by which a turn of 1 rad weighs; damping over the error; longest step of a joint, rad or m.
@@ -188,7 +189,8 @@ class _Chain:
             new = q.copy()
             new[self.places] = np.clip(at + step, self.low, self.high)
             found = self.lacks(new, place, turn)
-            if np.array_equal(new, q) or (close(found) and float(np.abs(step).max()) < _STILL):
+            no_closer = close(found) and float(np.abs(found).max()) > _STILL * float(np.abs(error).max())
+            if np.array_equal(new, q) or (no_closer and float(np.abs(step).max()) < _SAID):
                 break
             q, error = new, found
         return q, error
