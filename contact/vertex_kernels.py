@@ -176,6 +176,29 @@ def in_front_of_vertex(q: int, offset: Vector, least: float, features: Features)
 
 
 @njit(cache=True, inner=True)
+def in_front_of_nearer(here: Vector, distance: float, longest: float, features: Features, tree: Tree, work: Work) -> bool:
+    """Whether the nearest of the triangles of a surface nearer than ``distance`` (m) has a vertex in front of it.
+
+    Asked are all, also those that do not face the vertex: it is then outside, whatever it is behind further off. ``longest``, m,
+    is the longest edge there.
+    """
+    points, triangles, hits = features.points, features.triangles, work.hits
+    nearest2, above = distance * distance * (1.0 - 1e-9), 0.0
+    for h in range(search_point(tree.leaf, tree.boxes, tree.first, here, distance, work.stack, hits)):
+        t = hits[h]
+        a, b, c, _ = closest_on_triangle(
+            here, row(points, triangles[t, 0]), row(points, triangles[t, 1]), row(points, triangles[t, 2])
+        )
+        offset = offset_from_triangle(here, points, triangles, t, (a, b, c))
+        distance2, height = dot(offset, offset), dot(row(features.face_normal, t), offset)
+        if distance2 < nearest2 * (1.0 - 1e-9):
+            nearest2, above = distance2, height
+        elif distance2 <= nearest2:
+            above = max(above, height)
+    return above > min(RISES * sqrt(nearest2), TINY * longest)
+
+
+@njit(cache=True, inner=True)
 def along_offset(offset: Vector, distance: float, outward: Vector) -> Vector:
     """Scale an offset of this length (m) to a unit vector, turned to the side of ``outward``."""
     return times(1.0 / distance if dot(outward, offset) >= 0.0 else -1.0 / distance, offset)
@@ -221,17 +244,17 @@ def repeats_a_normal(kept_normal: FloatArray, k: int, same: float) -> bool:
 
 @njit(cache=True, inline="always")
 def possible_contacts(
-    features: Features, p: int, strand: bool, same: bool, nearest: int, near: Near, n_near: int, kept: Kept
+    features: Features, p: int, strand: bool, same: bool, nearest: int, n_near: int, tree: Tree, work: Work
 ) -> int:
-    """Fill ``kept`` with the features near vertex p that can push it; return how many there are.
+    """Fill ``work.kept`` with the features near vertex p that can push it; return how many there are.
 
     A feature counts where it is the closest in its neighbourhood, i.e. all triangles round it that face the vertex have their
     closest points on it; on another body, the nearest of all counts anyway. The normal is that of the face or, on an edge or
     vertex, along the offset, and must face the vertex; where the offset is only rounding, a face beside gives it. The vertex
-    must lie no deeper than the depth of the triangle, and behind all faces of a convex edge or vertex that sees it inside. All
-    triangles face the points of a strand, which have no outward normal.
+    must lie no deeper than the depth of the triangle, and behind all faces of a convex edge or vertex that sees it inside, and of
+    what is nearer on another body. All triangles face the points of a strand, which have no outward normal.
     """
-    points, triangles, face_normal = features.points, features.triangles, features.face_normal
+    points, triangles, face_normal, near = features.points, features.triangles, features.face_normal, work.near
     n_triangles, n_edges = triangles.shape[0], features.edges.shape[0]
     here, outward, count = row(points, p), row(features.vertex_normal, p), 0
     for k in range(n_near):
@@ -266,8 +289,10 @@ def possible_contacts(
                 continue
             if q >= 0 and in_front_of_vertex(q, offset, least, features):
                 continue
+            if not same and in_front_of_nearer(here, distance, sqrt(longest_edge2(points, triangles, t)), features, tree, work):
+                continue
         if -gap <= features.depth[t] and (strand or on_face or dot(normal, outward) <= -FACING_RIM):
-            count = keep_in_order(kept, count, gap, normal, k)
+            count = keep_in_order(work.kept, count, gap, normal, k)
     return count
 
 
@@ -298,7 +323,7 @@ def vertex_faces(
         if n_near == 0:
             continue
         nearest = name_features(near, n_near, features.edges.shape[0], triangles, features.triangle_edges)
-        n_kept, rank = possible_contacts(features, p, vertices.strand, same, nearest, near, n_near, kept), 0
+        n_kept, rank = possible_contacts(features, p, vertices.strand, same, nearest, n_near, tree, work), 0
         for k in range(n_kept):
             gap = kept.gap[k] - vertices.radius
             if gap >= margin or (k > 0 and (kept.gap[0] < 0.0 or kept.gap[k] < 0.0)):

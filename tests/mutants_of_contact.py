@@ -124,6 +124,11 @@ MUTANTS = (
         "least = min(RISES * distance, TINY * sqrt(longest_edge2(points, triangles, t)))", "least = RISES * distance",
         "test_contact_by_faces.py::test_what_is_beside_a_large_box_is_not_inside_far_from_its_rim",
     ),
+    Mutant(
+        "physics", "a vertex over a facet that it does not face is deep in another one", "contact/vertex_kernels.py",
+        "return above > min(RISES * sqrt(nearest2), TINY * longest)", "return False",
+        "test_deformable.py::test_a_small_body_over_a_facet_of_a_large_one_is_not_in_it",
+    ),
     # ------------------------------------------------------------------ judges
     Mutant(
         "judges", "an infinite scale makes any residual 0", "contact/metrics_kernels.py",

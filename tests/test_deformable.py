@@ -135,6 +135,22 @@ def test_distances_to_a_surface_are_those_of_the_slow_twin(hollow: tuple[Surface
     assert inside > 20
 
 
+def test_a_small_body_over_a_facet_of_a_large_one_is_not_in_it() -> None:
+    """Vertices at its side face other facets, which they are behind: sizes of elements off, they were 10 times its size deep."""
+    large, its = surface(meshes.ball_tets(1.0, 4), depth=0.3)
+    small, own = surface(meshes.ball_tets(0.02, 4))
+    rng, margin = np.random.default_rng(0), 0.002
+    detector = DeformableDetector([large, small], BOTH, np.concatenate([its, own]))
+    for k in range(100):
+        corners = its[large.triangles[rng.integers(len(large.triangles))]]
+        normal = np.cross(corners[1] - corners[0], corners[2] - corners[0])
+        place = rng.dirichlet(np.ones(3)) @ corners + 0.021 * normal / np.linalg.norm(normal)
+        points = np.concatenate([its, turned(own, tuple(rng.normal(size=3))) + place])
+        contacts = detector.detect(points, margin)
+        assert contacts.gap.min(initial=np.inf) > 0.0, k
+        check_geometry(contacts, points, np.zeros(2))
+
+
 def test_distances_to_a_surface_are_those_of_libigl(hollow: tuple[Surface, np.ndarray]) -> None:
     igl = pytest.importorskip("igl", reason="libigl is not installed")
     body, points = hollow
