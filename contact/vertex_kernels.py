@@ -10,7 +10,7 @@ import numpy.typing as npt
 from contact.compiled import njit
 from contact.distance_kernels import closest_on_triangle
 from contact.side_kernels import SNAP, VERTEX_FACE, Kept, Near, Output, Side, Work, write_contact, write_side
-from contact.surface_kernels import Features
+from contact.surface_kernels import Features, solid_angle
 from contact.tree_kernels import Tree, box_distance2, search_point
 from contact.vector_kernels import Vector, dot, minus, row, times, write_row
 
@@ -176,14 +176,26 @@ def in_front_of_vertex(q: int, offset: Vector, least: float, features: Features)
 
 
 @njit(cache=True, inner=True)
-def in_front_of_nearer(here: Vector, distance: float, longest: float, features: Features, tree: Tree, work: Work) -> bool:
-    """Whether the nearest of the triangles of a surface nearer than ``distance`` (m) has a vertex in front of it.
+def reaches_in_front(p: int, t: int, features: Features) -> bool:
+    """Whether an edge of vertex p leads in front of triangle t."""
+    points, normal = features.points, row(features.face_normal, t)
+    corner = row(points, features.triangles[t, 0])
+    for i in range(features.fan_start[p], features.fan_start[p + 1]):
+        for k in range(3):
+            if dot(normal, minus(row(points, features.triangles[features.fan[i], k]), corner)) > 0.0:
+                return True
+    return False
 
-    Asked are all, also those that do not face the vertex: it is then outside, whatever it is behind further off. ``longest``, m,
-    is the longest edge there.
+
+@njit(cache=True, inner=True)
+def in_front_of_nearer(here: Vector, distance: float, features: Features, tree: Tree, work: Work) -> bool:
+    """Whether the nearest of the triangles of a surface nearer than ``distance`` (m) has a vertex in front of it, outside.
+
+    Asked are all, also those that do not face the vertex: whatever it is behind further off. Where shells that lie flush make up
+    the surface, it is in front of one within another.
     """
     points, triangles, hits = features.points, features.triangles, work.hits
-    nearest2, above = distance * distance * (1.0 - 1e-9), 0.0
+    nearest2, above, nearest = distance * distance * (1.0 - 1e-9), 0.0, -1
     for h in range(search_point(tree.leaf, tree.boxes, tree.first, here, distance, work.stack, hits)):
         t = hits[h]
         a, b, c, _ = closest_on_triangle(
@@ -192,10 +204,24 @@ def in_front_of_nearer(here: Vector, distance: float, longest: float, features: 
         offset = offset_from_triangle(here, points, triangles, t, (a, b, c))
         distance2, height = dot(offset, offset), dot(row(features.face_normal, t), offset)
         if distance2 < nearest2 * (1.0 - 1e-9):
-            nearest2, above = distance2, height
+            nearest2, above, nearest = distance2, height, t
         elif distance2 <= nearest2:
             above = max(above, height)
-    return above > min(RISES * sqrt(nearest2), TINY * longest)
+    if nearest < 0 or above <= RISES * sqrt(nearest2) or above <= SNAP * sqrt(longest_edge2(points, triangles, nearest)):
+        return False
+    return not encloses(here, points, triangles, tree)
+
+
+@njit(cache=True, inner=True)
+def encloses(here: Vector, points: FloatArray, triangles: IntArray, tree: Tree) -> bool:
+    """Whether the closed surface of a tree has a point inside: the solid angles of its triangles sum to 4 pi, not to 0."""
+    angle = 0.0
+    for i in range(tree.leaf.shape[0]):
+        if tree.leaf[i] >= 0:
+            t = tree.first + tree.leaf[i]
+            a, b, c = row(points, triangles[t, 0]), row(points, triangles[t, 1]), row(points, triangles[t, 2])
+            angle += solid_angle(minus(a, here), minus(b, here), minus(c, here))
+    return angle > 2.0 * np.pi
 
 
 @njit(cache=True, inner=True)
@@ -251,8 +277,9 @@ def possible_contacts(
     A feature counts where it is the closest in its neighbourhood, i.e. all triangles round it that face the vertex have their
     closest points on it; on another body, the nearest of all counts anyway. The normal is that of the face or, on an edge or
     vertex, along the offset, and must face the vertex; where the offset is only rounding, a face beside gives it. The vertex
-    must lie no deeper than the depth of the triangle, and behind all faces of a convex edge or vertex that sees it inside, and of
-    what is nearer on another body. All triangles face the points of a strand, which have no outward normal.
+    must lie no deeper than the depth of the triangle. In front of what is nearest of all (:func:`in_front_of_nearer`) it is not
+    inside, unless an edge leads it through the face; of its own body it must be behind all faces of a convex edge or vertex that
+    sees it inside. All triangles face the points of a strand, which have no outward normal.
     """
     points, triangles, face_normal, near = features.points, features.triangles, features.face_normal, work.near
     n_triangles, n_edges = triangles.shape[0], features.edges.shape[0]
@@ -282,15 +309,18 @@ def possible_contacts(
         else:
             normal = along_offset(offset, distance, row(features.edge_normal, e) if q < 0 else row(features.vertex_normal, q))
         gap = dot(normal, offset)
-        if gap < 0.0 and not (on_face or strand or rounding):
+        if gap < 0.0 and not (strand or rounding):
             # the side of the edge or vertex, of which perhaps only one face was near, does not say that it is inside
-            least = min(RISES * distance, TINY * sqrt(longest_edge2(points, triangles, t)))
-            if q < 0 and in_front_of_edge(e, offset, least, features):
-                continue
-            if q >= 0 and in_front_of_vertex(q, offset, least, features):
-                continue
-            if not same and in_front_of_nearer(here, distance, sqrt(longest_edge2(points, triangles, t)), features, tree, work):
-                continue
+            if not same:
+                led_through = on_face and reaches_in_front(p, t, features)
+                if not led_through and in_front_of_nearer(here, distance, features, tree, work):
+                    continue
+            elif not on_face:
+                least = min(RISES * distance, TINY * sqrt(longest_edge2(points, triangles, t)))
+                if q < 0 and in_front_of_edge(e, offset, least, features):
+                    continue
+                if q >= 0 and in_front_of_vertex(q, offset, least, features):
+                    continue
         if -gap <= features.depth[t] and (strand or on_face or dot(normal, outward) <= -FACING_RIM):
             count = keep_in_order(work.kept, count, gap, normal, k)
     return count

@@ -36,8 +36,7 @@ MUTANTS = (
     ),
     Mutant(
         "physics", "what is beside a convex edge counts as inside", "contact/vertex_kernels.py",
-        "return above > least\n\n\n@njit(cache=True, inner=True)\ndef in_front_of_vertex",
-        "return False\n\n\n@njit(cache=True, inner=True)\ndef in_front_of_vertex",
+        "return not encloses(here, points, triangles, tree)", "return False",
         "test_contact_by_faces.py::test_what_is_beside_a_rigid_box_is_not_deep_inside",
     ),
     Mutant(
@@ -121,13 +120,18 @@ MUTANTS = (
     ),
     Mutant(
         "physics", "what is beside a large box counts as inside far from its rim", "contact/vertex_kernels.py",
-        "least = min(RISES * distance, TINY * sqrt(longest_edge2(points, triangles, t)))", "least = RISES * distance",
+        "above <= RISES * sqrt(nearest2)", "above <= RISES * distance",
         "test_contact_by_faces.py::test_what_is_beside_a_large_box_is_not_inside_far_from_its_rim",
     ),
     Mutant(
-        "physics", "a vertex over a facet that it does not face is deep in another one", "contact/vertex_kernels.py",
-        "return above > min(RISES * sqrt(nearest2), TINY * longest)", "return False",
+        "physics", "a vertex beside an acute edge is deep in the face behind it", "contact/vertex_kernels.py",
+        "led_through = on_face and reaches_in_front(p, t, features)", "led_through = on_face",
         "test_deformable.py::test_a_small_body_over_a_facet_of_a_large_one_is_not_in_it",
+    ),
+    Mutant(
+        "physics", "what is in front of a flush box beside its own is outside", "contact/vertex_kernels.py",
+        "return not encloses(here, points, triangles, tree)", "return True",
+        "test_deformable.py::test_points_beside_the_seam_of_two_boxes_are_inside",
     ),
     # ------------------------------------------------------------------ judges
     Mutant(

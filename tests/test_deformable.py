@@ -135,9 +135,19 @@ def test_distances_to_a_surface_are_those_of_the_slow_twin(hollow: tuple[Surface
     assert inside > 20
 
 
-def test_a_small_body_over_a_facet_of_a_large_one_is_not_in_it() -> None:
+def wedge(depth: float) -> tuple[Surface, np.ndarray]:
+    """A prism with edges of 1 m, three of which have 60 degrees between their faces."""
+    points = np.array(
+        [[np.cos(a) / np.sqrt(3.0), np.sin(a) / np.sqrt(3.0), z] for z in (0, 1) for a in np.arange(3) * np.pi / 1.5]
+    )
+    sides = [(k, (k + 1) % 3, (k + 1) % 3 + 3) for k in range(3)] + [(k, (k + 1) % 3 + 3, k + 3) for k in range(3)]
+    return Surface(6, np.array([(2, 1, 0), (3, 4, 5), *sides]), np.full(8, depth)), points
+
+
+@pytest.mark.parametrize("shape", ["ball", "wedge"])
+def test_a_small_body_over_a_facet_of_a_large_one_is_not_in_it(shape: str) -> None:
     """Vertices at its side face other facets, which they are behind: sizes of elements off, they were 10 times its size deep."""
-    large, its = surface(meshes.ball_tets(1.0, 4), depth=0.3)
+    large, its = surface(meshes.ball_tets(1.0, 4), depth=0.3) if shape == "ball" else wedge(0.3)
     small, own = surface(meshes.ball_tets(0.02, 4))
     rng, margin = np.random.default_rng(0), 0.002
     detector = DeformableDetector([large, small], BOTH, np.concatenate([its, own]))
@@ -149,6 +159,20 @@ def test_a_small_body_over_a_facet_of_a_large_one_is_not_in_it() -> None:
         contacts = detector.detect(points, margin)
         assert contacts.gap.min(initial=np.inf) > 0.0, k
         check_geometry(contacts, points, np.zeros(2))
+
+
+def test_points_beside_the_seam_of_two_boxes_are_inside() -> None:
+    """A slab pressed by 0.1 mm on two flush boxes of one surface: its nodes are nearer to the side of the other box."""
+    box, its = surface(meshes.box_tets((0.1, 0.1, 0.1), 1), depth=0.01)
+    pair = Surface(16, np.concatenate([box.triangles, box.triangles + 8]), np.full(24, 0.01), rigid=True)
+    both = np.concatenate([shifted(its - its.max(axis=0), 0.0, 0.05, 0.0), shifted(its - its.max(axis=0), 0.1, 0.05, 0.0)])
+    slab, own = surface(meshes.box_tets((0.04, 0.04, 0.01), (8, 8, 1)))
+    for past in (-5e-5, 0.0, 5e-5):
+        points = np.concatenate([both, shifted(own - own.mean(axis=0), past, 0.0, 0.005 - 1e-4)])
+        contacts = DeformableDetector([pair, slab], BOTH, points).detect(points, 1e-3)
+        held = contacts.point[(contacts.kind == VERTEX_FACE) & (contacts.body[:, 0] == 1), 0, 0]
+        assert len(np.unique(held)) == 81
+        np.testing.assert_allclose(contacts.gap[contacts.kind == VERTEX_FACE], -1e-4, atol=1e-12)
 
 
 def test_distances_to_a_surface_are_those_of_libigl(hollow: tuple[Surface, np.ndarray]) -> None:
