@@ -52,7 +52,7 @@ MUTANTS = (
     Mutant(
         "physics", "a singular block is solved as any other", "contact/split.py",
         "if not found <= tolerance:\n                forces[i, :] = 0.0", "if False:\n                forces[i, :] = 0.0",
-        "test_split.py::test_a_contact_of_links_that_can_go_few_ways_holds_its_law",
+        "test_split.py::test_a_contact_of_links_that_hardly_go_a_third_way_holds_its_law",
     ),
     Mutant(
         "physics", "an upper limit pushes as a lower one", "contact/reduction.py",

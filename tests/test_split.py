@@ -14,7 +14,7 @@ import femsim as fs
 from contact import split
 from contact.masses import operator_root, split_operator
 from contact.masses_kernels import BlockRows
-from contact.metrics import contact_residual
+from contact.metrics import contact_residual, natural_map
 from contact.problem import force_scales, make_problem
 from contact.solvers import make_solver
 from contact.solvers.dense import DenseSolver
@@ -65,6 +65,19 @@ def test_a_contact_of_links_that_can_go_few_ways_holds_its_law(ways: int) -> Non
     assert (tangential <= friction * forces[:, 0] * (1.0 + 1e-9) + 1e-12).all()
     along = (forces[:, 1:] * u[:, 1:]).sum(axis=1)  # friction that slides is as large as it may be, against the slip
     assert np.abs(along + friction * forces[:, 0] * slip).max() < 1e-7
+
+
+def test_a_contact_of_links_that_hardly_go_a_third_way_holds_its_law() -> None:
+    """Blocks that are nearly singular, which a contact alone solves to 1e-8 only."""
+    rng, nc = np.random.default_rng(5), 400
+    R = rng.normal(size=(nc, 3, 3))
+    R[:, :, 2] *= 10.0 ** rng.uniform(-7, -3, (nc, 1))
+    friction, forces, W = rng.uniform(0.2, 3.0, nc), np.zeros((nc, 3)), R @ R.transpose(0, 2, 1)
+    q = np.einsum("irc,ic->ir", R, rng.normal(size=(nc, 3)))
+    assert solve_split(block_rows(sl.block_diag(*W)), q, friction, forces, 1e-11, 2000) < 1e-8
+    u, scales = q + np.einsum("irc,ic->ir", W, forces), force_scales(np.diagonal(W, axis1=1, axis2=2))
+    worst = max(natural_map(u[i : i + 1], forces[i : i + 1], scales[i : i + 1], friction[i : i + 1]) for i in range(nc))
+    assert (forces[:, 0] > 0.0).sum() > 100 and worst < 1e-10
 
 
 def test_a_finger_that_is_lifted_lets_go_though_friction_could_hold_it() -> None:

@@ -31,6 +31,7 @@
     What a step says about the health of a run; how deep parts that nothing can push, shapes thinner than elements or links, and
     pairs whose contacts give way, are in others (`thin_kernels`); what is caught at an edge; what there is to say before the
     first step.
-`advance`, `adaptive`
-    `take_step`: steps that fail are taken again in halves; steps whose length follows the motion.
+`advance`, `adaptive`, `locked`
+    `take_step`: steps that fail are taken again in halves; steps whose length follows the motion; contacts that friction locks,
+    whose overlaps no bounded force undoes.
 """
