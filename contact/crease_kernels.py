@@ -42,6 +42,30 @@ ON_CYLINDER = OVERLAP + 1
 BUNCH = 32
 
 
+class Triangles(NamedTuple):
+    """Triangles of the meshes among s shapes (t of them), in the frames of these.
+
+    Attributes
+    ----------
+    start : ndarray, (s + 1,)
+        First triangle of each mesh.
+    corners, normals : ndarray, (t, 3, 3), m, and (t, 7, 3)
+        Of triangles and their features, see :func:`contact.sdf_grid.triangle_table`.
+    balls : ndarray, (t, 4), m
+        Centre and radius of a ball about each triangle.
+    box_start, boxes : ndarray, (s + 1,) and (bunches, 6), m
+        First bunch of each mesh: BUNCH triangles, neighbours in its order; lower and upper corners of the boxes around them, see
+        :func:`contact.creases.bunch_boxes`.
+    """
+
+    start: IntArray
+    corners: FloatArray
+    normals: FloatArray
+    balls: FloatArray
+    box_start: IntArray
+    boxes: FloatArray
+
+
 class Creases(NamedTuple):
     """Segments of s shapes, in the frames of these (n of them), and the triangles of meshes.
 
@@ -59,23 +83,15 @@ class Creases(NamedTuple):
         First point of each shape, -1 for none.
     reach : ndarray, (s,), m
         Margin of its contacts.
-    triangle_start : ndarray, (s + 1,)
-        First triangle of each mesh.
-    corners, normals : ndarray, (t, 3, 3), m, and (t, 7, 3)
-        Of triangles and their features, see :func:`contact.sdf_grid.triangle_table`.
-    balls : ndarray, (t, 4), m
-        Centre and radius of a ball about each triangle.
-    order : ndarray, (t,)
-        0 to t - 1.
+    triangles : Triangles
+        Those of the meshes.
     near, turned : ndarray, (2, most) and (2, 8, most)
         Room to work in: some segments of two shapes; in the world their middles, from the origin of the shape (m), their
         directions, half their lengths (m), and a number.
     bunch : ndarray, (bunches, 6), m
         Room for the centres and half extents of the boxes around bunches of those of the second side.
-    box_start, triangle_box_start : ndarray, (s + 1,)
-        First bunch of the segments, and of the triangles, of each shape: BUNCH of them, neighbours in the order of the shape.
-    boxes, triangle_boxes : ndarray, (bunches, 6), m
-        Lower and upper corners of the boxes around these bunches, see :func:`contact.creases.bunch_boxes`.
+    box_start, boxes : ndarray, (s + 1,) and (bunches, 6), m
+        First bunch of the segments of each shape, and the boxes around them, as for triangles.
     packed : ndarray, (7, n)
         Middles, directions and halves of the lengths once more, each coordinate in a row.
     """
@@ -89,18 +105,12 @@ class Creases(NamedTuple):
     thickness: FloatArray
     first: IntArray
     reach: FloatArray
-    triangle_start: IntArray
-    corners: FloatArray
-    normals: FloatArray
-    balls: FloatArray
-    order: IntArray
+    triangles: Triangles
     near: IntArray
     turned: FloatArray
     bunch: FloatArray
     box_start: IntArray
     boxes: FloatArray
-    triangle_box_start: IntArray
-    triangle_boxes: FloatArray
     packed: FloatArray
 
 
@@ -337,25 +347,25 @@ def is_beyond(place: Place, boxes: FloatArray, g: int, reach: float) -> bool:
 
 
 @njit(cache=True, inner=True, _nrt=False)
-def measured_distance(place: Place, b: int, reach: float, hair: float, creases: Creases) -> tuple[float, Place]:
+def measured_distance(place: Place, b: int, reach: float, hair: float, triangles: Triangles) -> tuple[float, Place]:
     """Signed distance (m) of mesh b at a place in its frame, and its normal there; inf beyond ``reach`` (m).
 
     Within a hair (m) of the surface the normal is that of the closest face, edge or vertex.
     """
     best, closest, found, way = reach, -1, 0, (0.0, 0.0, 1.0)
-    for g in range(creases.triangle_box_start[b], creases.triangle_box_start[b + 1]):
-        if is_beyond(place, creases.triangle_boxes, g, best):
+    for g in range(triangles.box_start[b], triangles.box_start[b + 1]):
+        if is_beyond(place, triangles.boxes, g, best):
             continue
-        first = creases.triangle_start[b] + (g - creases.triangle_box_start[b]) * BUNCH
-        for t in range(first, min(first + BUNCH, creases.triangle_start[b + 1])):
-            away, near = minus(place, row(creases.balls, t)), best + creases.balls[t, 3]
+        first = triangles.start[b] + (g - triangles.box_start[b]) * BUNCH
+        for t in range(first, min(first + BUNCH, triangles.start[b + 1])):
+            away, near = minus(place, row(triangles.balls, t)), best + triangles.balls[t, 3]
             if dot(away, away) < near * near:
-                offset, feature = offset_from_closest(place, creases.corners, t)
+                offset, feature = offset_from_closest(place, triangles.corners, t)
                 if dot(offset, offset) < best * best:
                     best, closest, found, way = norm(offset), t, feature, offset
     if closest < 0:
         return inf, way
-    normal = entry(creases.normals, closest, found)
+    normal = entry(triangles.normals, closest, found)
     distance, length = -best if dot(way, normal) < 0.0 else best, norm(normal)
     if best > hair:
         return distance, over(way, distance)
@@ -381,7 +391,7 @@ def depth_in(s: int, place: Place, beside: float, creases: Creases, shapes: Shap
         if away > beside:
             out = 1.0 if from_centre > 0.0 else -1.0
             return away, (out if i == 0 else 0.0, out if i == 1 else 0.0, out if i == 2 else 0.0)
-    return measured_distance(place, s, inf, 0.0, creases)
+    return measured_distance(place, s, inf, 0.0, creases.triangles)
 
 
 @njit(cache=True, inner=True, _nrt=False)

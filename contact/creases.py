@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import numpy.typing as npt
 
-from contact.crease_kernels import BUNCH, ON_CYLINDER, Creases
+from contact.crease_kernels import BUNCH, ON_CYLINDER, Creases, Triangles
 from contact.facing_kernels import LEVEL, Corners
 from contact.sdf_grid import triangle_table
 from contact.shapes import Box, Capsule, Mesh, Shape
@@ -217,6 +217,23 @@ def reaches(along: FloatArray, half: FloatArray, one: FloatArray, two: FloatArra
     return np.where(lean < 0.5 * LEVEL, half * (1.0 + LEVEL), np.inf)
 
 
+def make_triangles(shapes: Sequence[Shape]) -> Triangles:
+    """Triangles of the meshes among shapes, as the arrays that :func:`contact.crease_kernels.measured_distance` reads."""
+    tables: dict[int, tuple[FloatArray, FloatArray]] = {}
+    rows, counts = [(np.zeros((0, 3, 3)), np.zeros((0, 7, 3)))], []
+    for shape in shapes:
+        if isinstance(shape, Mesh):
+            if id(shape) not in tables:
+                tables[id(shape)] = triangle_table(shape.points, shape.triangles)
+            rows.append(tables[id(shape)])
+        counts.append(len(shape.triangles) if isinstance(shape, Mesh) else 0)
+    corners, normals = (np.concatenate(column) for column in zip(*rows, strict=True))
+    middle = corners.mean(axis=1)
+    radius = np.linalg.norm(corners - middle[:, None], axis=2).max(axis=1, initial=0.0) * (1.0 + 1e-9)
+    start = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    return Triangles(start, corners, normals, np.column_stack([middle, radius]), *bunch_boxes(start, middle, radius))
+
+
 class CreaseTable:
     """The segments of shapes as the arrays that :mod:`contact.crease_kernels` reads.
 
@@ -241,10 +258,8 @@ class CreaseTable:
 
     def __init__(self, shapes: Sequence[Shape], first: IntArray, margin: FloatArray) -> None:
         known: dict[int, Segments] = {}
-        tables: dict[int, tuple[FloatArray, FloatArray]] = {}
         rows: list[Segments] = []
-        corners, normals = [np.zeros((0, 3, 3))], [np.zeros((0, 7, 3))]
-        counts, triangle_counts = [], []
+        counts = []
         thickness = [np.zeros(0)]
         for shape in shapes:
             if id(shape) not in known:
@@ -253,27 +268,16 @@ class CreaseTable:
             rows.append(own)
             counts.append(len(own[0]))
             thickness.append(np.full(len(own[0]), shape.radius if isinstance(shape, Capsule) else 0.0))
-            triangle_counts.append(0)
-            if isinstance(shape, Mesh):
-                if id(shape) not in tables:
-                    tables[id(shape)] = triangle_table(shape.points, shape.triangles)
-                corners.append(tables[id(shape)][0])
-                normals.append(tables[id(shape)][1])
-                triangle_counts[-1] = len(shape.triangles)
         start, end, one, two = (np.concatenate([np.zeros((0, 3)), *column]) for column in zip(*rows, strict=True))
         length = np.linalg.norm(end - start, axis=1)
-        most, every = max(counts, default=0), np.concatenate(corners)
-        middle = every.mean(axis=1)
-        radius = np.linalg.norm(every - middle[:, None], axis=2).max(axis=1, initial=0.0) * (1.0 + 1e-9)
+        most = max(counts, default=0)
         begin = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-        triangle_begin = np.concatenate([[0], np.cumsum(triangle_counts)]).astype(np.int64)
         centre, along, half = 0.5 * (start + end), (end - start) / length[:, None], 0.5 * length
         thick = np.concatenate(thickness)
         self.creases = Creases(
-            begin, centre, along, half, one, two, thick, first, np.zeros(len(shapes)), triangle_begin, every,
-            np.concatenate(normals), np.column_stack([middle, radius]), np.arange(sum(triangle_counts)),
+            begin, centre, along, half, one, two, thick, first, np.zeros(len(shapes)), make_triangles(shapes),
             np.zeros((2, most), dtype=np.int64), np.zeros((2, 8, most)), np.zeros((most // BUNCH + 1, 6)),
-            *bunch_boxes(begin, centre, thick + reaches(along, half, one, two)), *bunch_boxes(triangle_begin, middle, radius),
+            *bunch_boxes(begin, centre, thick + reaches(along, half, one, two)),
             np.ascontiguousarray(np.column_stack([centre, along, half]).T),
         )  # fmt: skip
         self.corners = make_corners(shapes, first, margin, self.creases.along, one, two)

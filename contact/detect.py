@@ -2,7 +2,8 @@
 
 ``Detector(...)`` allocates once; ``Detector.detect`` is called every step: broad phase
 (:mod:`contact.broad_phase`), then the exact distance of each candidate point in the frame of the shape
-(:mod:`contact.detect_kernels`), then which face of a mesh holds a corner at an edge (:mod:`contact.facing_kernels`), then
+(:mod:`contact.detect_kernels`), then that of spheres and ends of capsules from the triangles of meshes
+(:mod:`contact.round_kernels`), then which face of a mesh holds a corner at an edge (:mod:`contact.facing_kernels`), then
 crossing edges of boxes (:mod:`contact.edge_kernels`), then cylinders as smooth surfaces (:mod:`contact.rim_kernels`), then
 crossing edges of meshes and capsules (:mod:`contact.crease_kernels`), then triangles against the distance of turned shapes
 (:mod:`contact.face_kernels`), of whose contacts a number is kept (:mod:`contact.thinning_kernels`).
@@ -20,7 +21,7 @@ import numpy.typing as npt
 from contact.broad_phase import BroadPhase, any_able
 from contact.compiled import Fixed
 from contact.crease_kernels import creases_on_cylinders, crossing_creases
-from contact.creases import CreaseTable
+from contact.creases import CreaseTable, make_triangles
 from contact.detect_kernels import THREADED, TURNED, VERTEX, place_shapes, search
 from contact.edge_kernels import EDGE_PAIRS, crossing_edges
 from contact.errors import ContactError
@@ -30,6 +31,7 @@ from contact.facing_kernels import faced_corners
 from contact.metrics import any_of
 from contact.placed_kernels import Output, Shapes
 from contact.rim_kernels import rolling_contacts
+from contact.round_kernels import measured_rounds
 from contact.shape_points import ShapePoints, bodies_in_contact, radii, whole_numbers
 from contact.shapes import Box, Capsule, Mesh, PlacedShape, Revolved, ShapeTable, Thread
 from contact.thinning_kernels import thinned
@@ -222,6 +224,7 @@ class Detector:
         self._make_room(room)
         self._prepare_search()
         self._prepare_edges(edge)
+        self._prepare_rounds()
         self._take_faces(face, int(most_per_pair))
         beyond_points = self._boxes_near or self._rolls or self._creases is not None or self._faces is not None
         self.nested = not (beyond_points or self._has_centres or self._thins is not None)
@@ -294,6 +297,19 @@ class Detector:
             self._point_corner[(self._creases.corners.shape >= 0) & (self._point_corner < 0)] = VERTEX
         walls = [len(placed.shape.points) - 1 for placed in self.shapes if isinstance(placed.shape, Revolved)]
         self.features = max([FEATURES, *walls, *([] if self._creases is None else [self._creases.features])])
+
+    def _prepare_rounds(self) -> None:
+        """Note which meshes points with a radius may be near, and take their triangles."""
+        self._measured_rounds = Fixed(measured_rounds)
+        mesh: BoolArray = np.array([isinstance(placed.shape, Mesh) for placed in self.shapes], dtype=np.bool_)
+        starts = self._broad.run_start[:-1]
+        thick = np.maximum.reduceat(self.point_radius, starts) > 0.0 if len(starts) else np.zeros(0, dtype=np.bool_)
+        #: whether points of a run are measured, (s, runs)
+        self._rounds = mesh[:, None] & thick & self._may_contact[np.ix_(self._broad.run_body, self.shape_body)].T
+        self._has_rounds = bool(self._rounds.any())
+        if self._has_rounds:
+            shapes = [placed.shape for placed in self.shapes]
+            self._triangles = make_triangles(shapes) if self._creases is None else self._creases.creases.triangles
 
     def _cover(self, given: ShapePoints, kinds: Sequence[IntArray]) -> None:
         """Note which points are of shapes whose distance says all that spheres need to know, and which are of turned shapes."""
@@ -502,6 +518,11 @@ class Detector:
                     f"detect: points[{bad}] is {where[bad].tolist()}; positions must be finite: the step before "
                     "this one went wrong (try a smaller time step)."
                 )
+            if self._has_rounds and 0 < n <= len(self._point) and self._any_of(self._rounds, self._n_pairs):
+                n = self._measured_rounds(
+                    n, where, self.point_radius, self._margin, self._table.kind, self._table.box_half, self._table.grid_place,
+                    rotation, translation, self._triangles, self._output,
+                )  # fmt: skip
             if self._has_centres and n <= len(self._point):
                 n = self._without_twins(n)
             if not self.nested:

@@ -446,14 +446,16 @@ def write_frame(frame: FloatArray, nx: float, ny: float, nz: float) -> None:
 
 
 @njit(cache=True, forceinline=True, _nrt=False)
-def farthest(own: int, kind: int, margin: float, largest: float, cell: float) -> float:
-    """Gap below which a point may have contact with a shape of a kind: the margin, and more for corners.
+def farthest(own: int, radius: float, kind: int, margin: float, largest: float, cell: float) -> float:
+    """Gap below which a point may have contact with a shape of a kind: the margin, and more for corners and round points.
 
     ``own`` is its ``point_corner``. On the edge of a box, where two lie flush, a corner is on the side of the box and may be deep
     below its face; ``largest`` is the largest half extent, m. At its edges the distance of a mesh errs by less than a ``cell``.
     """
     if kind == BOX and (own >= 0 or own == VERTEX):
         return max(margin, HAIR * largest)
+    if kind == MESH and radius > 0.0:
+        return margin + cell
     if kind == MESH and (own >= 0 or own == VERTEX):
         return max(margin, cell)
     return margin
@@ -515,7 +517,8 @@ def detect_points(
 
     ``point_corner`` (p,) is the box whose corner a point is, ``shape_corner`` (s,) the first of the eight corners of a box; -1
     for none. Corners at meshes, and vertices of meshes at meshes and boxes, are written from farther away than the margin, for
-    :mod:`contact.facing_kernels` to say which of them are contacts. A point has a contact with each wall of a Revolved, whose
+    :mod:`contact.facing_kernels` to say which of them are contacts, and points with a radius at meshes for
+    :mod:`contact.round_kernels`. A point has a contact with each wall of a Revolved, whose
     number is the feature; a point of a Revolved, TURNED, has one with the nearest wall alone, since its triangles have the
     others; of two threads see :func:`contact.turned_kernels.screwed_distance`. ``edge`` (3, 3) is room to work in. Of
     bodies ``within`` (nb, nb) the margin is less by ``closer`` (m). The number may exceed the room in the arrays; contacts beyond
@@ -558,7 +561,7 @@ def detect_points(
                 else:
                     d, nx, ny, nz = shape_distance(s, x, y, z, kind, size, grid_values, grid_index, grid_place)
                 gap = d - radius[i]
-                if not gap < farthest(own, kind[s], most, max(hx, hy, hz), grid_place[s, 3]):
+                if not gap < farthest(own, radius[i], kind[s], most, max(hx, hy, hz), grid_place[s, 3]):
                     continue
                 if own >= 0 and kind[s] == BOX:
                     edges_of_corner(own, i - shape_corner[own], s, rotation, edge)

@@ -75,7 +75,7 @@ def faced_corners(count: int, corners: Corners, creases: Creases, shapes: Shapes
             place = own(shapes.rotation, b, minus(row(out.position, k), place_of(shapes.translation, b)))
             cell = shapes.grid_place[b, 3] if shapes.kind[b] == MESH else 0.0
             if is_beside_crease(place, b, cell, creases):
-                measured, way = measured_distance(place, b, abs(out.gap[k]) + cell, hair_of(b, shapes), creases)
+                measured, way = measured_distance(place, b, abs(out.gap[k]) + cell, hair_of(b, shapes), creases.triangles)
                 if measured < inf:
                     old, out.gap[k] = world(shapes.rotation, b, way), measured
                     write_frame(out.frame[k], old[0], old[1], old[2])
@@ -210,7 +210,7 @@ def is_on(place: Vector, b: int, hair: float, creases: Creases, shapes: Shapes) 
     """Whether a place in the frame of shape b, a box or mesh, is on its surface within a hair (m)."""
     if shapes.kind[b] == BOX:
         return abs(box_distance(*place, shapes.size[b, 0], shapes.size[b, 1], shapes.size[b, 2])[0]) <= hair
-    return measured_distance(place, b, hair, hair, creases)[0] < inf
+    return measured_distance(place, b, hair, hair, creases.triangles)[0] < inf
 
 
 @njit(cache=True, inner=True, _nrt=False)

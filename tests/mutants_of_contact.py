@@ -15,6 +15,21 @@ MUTANTS = (
         "test_facing.py::test_leaning_boxes_are_pressed_out_of_each_other_the_shortest_way",
     ),
     Mutant(
+        "physics", "balls beside edges of a mesh trust its sampled distance", "contact/round_kernels.py",
+        "if distance <= sampled + HAIR * cell:", "if cell < 0.0:",
+        "test_rounds.py::test_what_falls_on_a_mesh_goes_as_on_a_box",
+    ),
+    Mutant(
+        "physics", "small balls beside edges of a mesh are looked for within the margin alone", "contact/detect_kernels.py",
+        "        return margin + cell", "        return margin",
+        "test_rounds.py::test_balls_beside_convex_meshes_have_the_true_gap_and_normal",
+    ),
+    Mutant(
+        "physics", "a ball in a valley of a mesh has one of the two faces", "contact/round_kernels.py",
+        "if distance <= sampled + HAIR * cell:", "if distance <= 1e9:",
+        "test_rounds.py::test_balls_beside_a_bent_bar_have_the_smaller_of_both_distances",
+    ),
+    Mutant(
         "physics", "faces far behind sharp edges hold corners", "contact/facing_kernels.py",
         "                if gap < -deep:", "                if gap < -inf:",
         "test_facing.py::test_a_sharp_edge_rests_on_another_one_near_its_end",
@@ -227,6 +242,11 @@ MUTANTS = (
         "return max(margin, HAIR * largest)",
         "return margin",
         "test_boxes.py::test_equal_boxes_flush_on_each_other_are_as_deep_without_a_margin",
+    ),
+    Mutant(
+        "judges", "balls farther from a mesh than the margin have contact", "contact/round_kernels.py",
+        "if not out.gap[k] < margin[i]:", "if False:",
+        "test_rounds.py::test_the_distance_of_a_ball_does_not_depend_on_the_margin",
     ),
     Mutant(
         "judges", "a corner of a mesh presses on a face that its edges lead into", "contact/facing_kernels.py",

@@ -8,6 +8,7 @@ import tracemalloc
 import numba
 import numpy as np
 import pytest
+from placed_pairs import measured_from_triangles
 from scipy.spatial import ConvexHull
 from scipy.spatial.transform import Rotation
 
@@ -56,7 +57,10 @@ def brute_force(detector, points, rotation, translation, margin):
         for i, point in enumerate(points):
             if detector.point_body[i] == placed.body or not COLLIDE[detector.point_body[i], placed.body]:
                 continue
-            (distance,), (normal,) = signed_distance(placed.shape, [rotation[s].T @ (point - translation[s])])
+            place = rotation[s].T @ (point - translation[s])
+            (distance,), (normal,) = signed_distance(placed.shape, [place])
+            if isinstance(placed.shape, Mesh) and detector.point_radius[i] > 0.0:  # convex: the sampled distance is too large
+                distance, normal = measured_from_triangles(placed.shape, place)
             gap = distance - detector.point_radius[i]
             if gap < margin[i]:
                 world = rotation[s] @ normal
