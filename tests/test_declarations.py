@@ -179,8 +179,8 @@ def test_halved_steps_join_as_declared(monkeypatch: pytest.MonkeyPatch) -> None:
     parts: list[list[StepReport]] = [[]]
     take = Stepper.step
 
-    def watched(stepper: Stepper, *, whole: bool = True) -> StepReport:
-        report = take(stepper, whole=whole)
+    def watched(stepper: Stepper, *, whole: bool = True, pushing: bool = True) -> StepReport:
+        report = take(stepper, whole=whole, pushing=pushing)
         parts[-1].append(report)
         return report
 

@@ -176,7 +176,7 @@ def test_a_step_that_fails_ends_the_episode(monkeypatch: pytest.MonkeyPatch) -> 
     env.reset(seed=0)
     env.step(np.zeros(1))
 
-    def broken(self: Stepper, *, whole: bool = True) -> Any:
+    def broken(self: Stepper, *, whole: bool = True, pushing: bool = True) -> Any:
         raise ContactError("no solution.")
 
     monkeypatch.setattr(Stepper, "step", broken)

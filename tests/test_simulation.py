@@ -297,7 +297,7 @@ def test_a_step_that_fails_leaves_the_simulation_where_it_was(monkeypatch: pytes
     sim = fs.Simulation(cube_scene(), record=True, max_halvings=0).step(2)
     before = sim.state
 
-    def broken(self: Stepper, *, whole: bool = True) -> Any:
+    def broken(self: Stepper, *, whole: bool = True, pushing: bool = True) -> Any:
         raise ContactError("no solution.")
 
     with monkeypatch.context() as patch:
