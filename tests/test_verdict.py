@@ -30,9 +30,9 @@ def test_a_step_that_is_proved_infeasible_is_not_halved(monkeypatch: pytest.Monk
     tried: list[int] = []
     step = Stepper.step
 
-    def counted(self: Stepper, *, whole: bool = True) -> object:
+    def counted(self: Stepper, *, whole: bool = True, pushing: bool = True) -> object:
         tried.append(self.state.step)
-        return step(self, whole=whole)
+        return step(self, whole=whole, pushing=pushing)
 
     monkeypatch.setattr(Stepper, "step", counted)
     run = fs.simulate(impossible.crushed_box())

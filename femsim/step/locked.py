@@ -46,6 +46,8 @@ def runs_away(report: StepReport, before: State, system: System, settings: StepS
     margin : float, m
         Contact margin of the scene.
     """
+    if report.solution.status == "infeasible":
+        return False
     pressed = before.pressed if len(before.pressed) else np.zeros_like(report.forces.force_sum)
     grown = report.forces.force_sum > _GROWN * pressed
     if not grown.any():
