@@ -18,11 +18,13 @@ from contact import equality_kernels as kernels
 from contact.equality_kernels import Basis
 from contact.jacobian_kernels import gather
 
-#: Rows of a set that depend on others to this part of the largest are redundant; row lengths are 1.
+#: Rows of a set that depend on others to this part of the largest are redundant; row lengths are 1, but for the next.
 _RANK = 1e-10
 #: Columns of which a basis leaves this part are zero: nothing can move along them.
 NOTHING = 1e-12
-#: A column of its own eliminates a row where its entry is not less than this part of the largest, columns by their scale.
+#: Part of the size of its vector that each row has at least: beside the others it may be rounding.
+_LEAST_OF_VECTOR = 0.1
+#: A column of its own eliminates a row where its entry is not less than this part of its vector, columns by their scale.
 _OWN = 1e-3
 
 
@@ -73,12 +75,13 @@ def _decompose(
 ) -> tuple[_Dense, np.ndarray]:
     """Decompose rows (p,) of E on the columns (k,) of a set; also the basis of what they allow, (k, k - rank).
 
-    Rows that repeat others count by the sizes of their vectors, those of E.
+    Rows that repeat others count by the sizes of their vectors, those of E. Those that are small beside theirs do before that is
+    asked: across the plane of a loop that is tilted by a hair a row is rounding, and of length 1 it would repeat nothing.
     """
     M, scale = np.zeros((len(rows), len(columns))), scales[columns]
     kernels.gather_rows(E.indptr, E.indices, E.data, rows, columns, np.empty(E.shape[1], dtype=np.int64), M)
     M *= scale
-    length = 1.0 / np.sqrt((M * M).sum(axis=1))
+    length = 1.0 / np.maximum(np.sqrt((M * M).sum(axis=1)), _LEAST_OF_VECTOR * size[rows])
     M *= length[:, None]
     k, p = len(columns), len(rows)
     factors, order, tau, _, _ = lapack.dgeqp3(M.T)
@@ -163,15 +166,15 @@ class Equalities:
         self._E = E
         of_row, of_column = np.empty(p, dtype=np.int64), np.empty(N, dtype=np.int64)
         sets = kernels.join(E.indptr, E.indices, node, of_row, of_column)
+        gather(E.indptr, E.indices, E.data**2, scale**2, squares := np.empty(p))
+        size = sizes_of_vectors(squares, vector)
         rows, entries = np.empty(p, dtype=np.int64), np.empty(p, dtype=np.int64)
-        own = kernels.find_own(E.indptr, E.indices, E.data, scale, _OWN, rows, entries)
+        own = kernels.find_own(E.indptr, E.indices, E.data, scale, size, _OWN, rows, entries)
         self._rows, self._entries = rows[:own], entries[:own]
         left, free = np.ones(p, dtype=np.bool_), np.ones(N, dtype=np.bool_)
         left[self._rows], free[E.indices[self._entries]] = False, False
         columns = _Members.of(of_column, free, sets)
         width, self._dense, bases = np.diff(columns.ptr), [], {}
-        gather(E.indptr, E.indices, E.data**2, scale**2, squares := np.empty(p))
-        size = sizes_of_vectors(squares, vector)
         for s, in_set in _Members.of(of_row, left, sets).each():
             dense, bases[s] = _decompose(E, in_set, columns.one(s), scale, size)
             self._dense.append(dense)

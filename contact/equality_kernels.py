@@ -78,6 +78,7 @@ def find_own(
     indices: np.ndarray,
     data: np.ndarray,
     scale: np.ndarray,
+    size: np.ndarray,
     least: float,
     rows: np.ndarray,
     entries: np.ndarray,
@@ -85,7 +86,7 @@ def find_own(
     """Fill rows and the entries of them by which they are eliminated, in order; return how many.
 
     A row goes when one of its columns is in no other row that is left, and the entry there is not less than ``least`` of the
-    largest one of the row, columns by their ``scale``. So a chain is eliminated from its ends.
+    ``size``, (p,), of the vector of the row, columns by their ``scale``. So a chain is eliminated from its ends.
     """
     p, N = indptr.shape[0] - 1, scale.shape[0]
     count, total, gone, found = np.zeros(N, dtype=np.int64), np.zeros(N, dtype=np.int64), np.zeros(p, dtype=np.bool_), 0
@@ -97,16 +98,15 @@ def find_own(
                 count[indices[k]] += 1
                 total[indices[k]] += r
     while first < last:
-        r, best, most, largest = queue[first], -1, 0.0, 0.0
+        r, best, most = queue[first], -1, 0.0
         first += 1
         if gone[r]:
             continue
         for k in range(indptr[r], indptr[r + 1]):
-            size = abs(data[k]) * scale[indices[k]]
-            largest = max(largest, size)
-            if count[indices[k]] == 1 and size > most:
-                best, most = k, size
-        if best < 0 or most < least * largest:
+            entry = abs(data[k]) * scale[indices[k]]
+            if count[indices[k]] == 1 and entry > most:
+                best, most = k, entry
+        if best < 0 or most < least * size[r]:
             continue
         rows[found], entries[found], gone[r] = r, best, True
         found += 1

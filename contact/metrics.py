@@ -24,6 +24,8 @@ from contact.problem import ContactProblem, force_scales, isotropic, to_isotropi
 
 #: What soft contacts lack is relative at least to this part of rho phi.
 _LEAST_OF_SOFT = 1e-6
+#: Part of the largest 1 / rho of its vector that each row has at least.
+_LEAST_OF_VECTOR = 1e-4
 #: A velocity counts in the law of rows at least this part of what other velocities of its equation would make of it.
 _LEAST_OF_MOTION = 1e-6
 #: A contact velocity is rounding's up to this part of the sum of the sizes of its terms; those up to the second number times the
@@ -346,8 +348,8 @@ def row_residual(problem: ContactProblem, v: np.ndarray, row_forces: np.ndarray 
 
     ``||lam_r - clip(lam_r - rho w, low, high)|| / max(||lam_r||, ||rho (|G| |v| + |offset|)||)``, w the velocities of the rows
     and 1 / rho the diagonal of G diag(A)^-1 G^T + softness, in the norm ``||f||^2 = sum f_i^2 / rho_i``. Rows that nothing can
-    move take the mean of the others, or 1 where all are such. Each |v_j| counts at least 1e-6 of the motion of whose terms it is
-    the rest.
+    move take the mean of the others, or 1 where all are such; no other row counts for less than a hundredth of the largest one of
+    its vector, beside which it may be rounding. Each |v_j| counts at least 1e-6 of the motion of whose terms it is the rest.
 
     Parameters
     ----------
@@ -372,8 +374,9 @@ def row_residual(problem: ContactProblem, v: np.ndarray, row_forces: np.ndarray 
     G, diagonal, give = rows.G, problem.diagonal, np.empty(rows.n_rows)
     unsure = _LEAST_OF_MOTION * _sizes_of_terms(problem, v)
     wrong, force, reach = kernels.row_sizes(
-        G.indptr, G.indices, G.data, rows.offset, rows.low, rows.high, rows.softness, diagonal, v, row_forces, unsure, give
-    )
+        G.indptr, G.indices, G.data, rows.offset, rows.low, rows.high, rows.softness, rows.vector, _LEAST_OF_VECTOR, diagonal,
+        v, row_forces, unsure, give,
+    )  # fmt: skip
     return float(relative(wrong, larger(force, reach)))
 
 

@@ -470,6 +470,8 @@ def row_sizes(
     low: np.ndarray,
     high: np.ndarray,
     softness: np.ndarray,
+    vector: np.ndarray,
+    least: float,
     diagonal: np.ndarray,
     v: np.ndarray,
     forces: np.ndarray,
@@ -478,16 +480,19 @@ def row_sizes(
 ) -> tuple[float, float, float]:
     """Return the error of the law of rows and the sizes of forces and velocities, see ``contact.metrics.row_residual``.
 
-    G, (p, n), is in compressed rows; ``offset``, ``low``, ``high``, ``softness`` and ``forces`` are (p,), ``v``, ``diagonal``,
-    that of A, and ``unsure``, what each velocity counts at least, (n,). ``give``, (p,), takes 1 / rho, and 0 for rows that
-    nothing can move.
+    G, (p, n), is in compressed rows; ``offset``, ``low``, ``high``, ``softness`` and ``forces`` are (p,), so are numbers
+    ``vector``, of which no row that moves counts less than ``least`` of the largest; ``v``, ``diagonal``, that of A, and
+    ``unsure``, what each velocity counts at least, are (n,). ``give``, (p,), takes 1 / rho, and 0 for rows that nothing can move.
     """
-    mean, moving = 0.0, 0
+    mean, moving, largest = 0.0, 0, np.zeros(give.shape[0])
     for i in range(give.shape[0]):
         give[i] = softness[i]
         for k in range(indptr[i], indptr[i + 1]):
             give[i] += data[k] * data[k] / diagonal[indices[k]]
+        largest[vector[i]] = max(largest[vector[i]], give[i])
+    for i in range(give.shape[0]):
         if give[i] > 0.0:
+            give[i] = max(give[i], least * largest[vector[i]])
             mean += give[i]
             moving += 1
     mean = mean / moving if moving else 1.0

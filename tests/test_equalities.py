@@ -95,6 +95,19 @@ def test_least_forces_do_not_hang_on_the_axes_of_a_vector() -> None:
     assert turned == pytest.approx(turn @ plain, abs=1e-12)
 
 
+@pytest.mark.parametrize("tilt", [1e-13, 1e-10, 1e-7, 1e-4])
+def test_what_rounding_leaves_of_a_component_of_a_vector_holds_nothing(tilt: float) -> None:
+    """A point that moves in a plane, told in axes that are off it by a hair: two of its three rows say all."""
+    rng, turn = np.random.default_rng(8), Rotation.from_rotvec((tilt, 0.3 * tilt, 0.0)).as_matrix()
+    E = turn @ np.vstack([rng.standard_normal((2, 4)), np.zeros(4)])
+    E[2] += 1e-16 * rng.standard_normal(4)  # of levers of 1 m
+    found = Equalities(sp.csr_matrix(E), np.zeros(4, dtype=np.int64), np.ones(4), E @ np.ones(4), np.zeros(3, dtype=np.int64))
+    force = found.forces(E.T @ [1.0, 2.0, 0.0])
+    assert found.basis.width.tolist() == [2]
+    assert np.abs(E @ found.x0 + E @ np.ones(4)).max() < 1e-14
+    assert force == pytest.approx([1.0, 2.0, 0.0], abs=10.0 * tilt)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_products_with_the_basis_are_those_of_dense_matrices(kind: str) -> None:
     """A with gaps, rows with zeros; the matrix is symmetric to the last bit, and indices are in order."""

@@ -239,16 +239,19 @@ def test_a_loop_of_links_closes_and_swings_as_quadrature_says(kind: str, turn: f
 
 
 @pytest.mark.parametrize("kind", ["ball", "hinge"])
-@pytest.mark.parametrize("turn", [0.7, 1.5, 1.570796])
+@pytest.mark.parametrize("turn", [1e-12, 1e-9, 1e-6, 0.7, 1.5, 1.570796])
 def test_a_plane_loop_bears_nothing_across_its_plane(kind: str, turn: float) -> None:
-    """Its joint asks there for what the others give already; its share hung on the axes of the world, and had no bound."""
+    """Its joint asks there for what the others give already; its share hung on the axes of the world, and had no bound.
+
+    Where the plane was off those axes by a hair, the row across it was one of rounding that held the loop fast.
+    """
     forces = []
     for angle in (0.0, turn):
         scene = parallelogram(0.01, 0.1, kind, angle)
         scene.sensor("closing", "closing", kind="reaction")
         scene.sensor("right", "bars.right", kind="joint")
         run = fs.simulate(scene)
-        assert run.status == "converged"
+        assert run.status == "converged" and run.steps["substeps"].max() == 1
         back = Rotation.from_rotvec((0.0, 0.0, -angle))
         closing, right = run.sensors["closing"], run.sensors["right"]
         forces.append(np.hstack([back.apply(each) for each in (closing.force, closing.torque, right.force, right.torque)]))
