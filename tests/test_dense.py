@@ -119,6 +119,23 @@ def test_blocks_are_singular_by_their_determinants() -> None:
             assert kernels.is_singular(np.ascontiguousarray(one)[None], 0) == small
 
 
+@pytest.mark.parametrize("beyond", [3e-9, 1e-8, 1e-3, 1.0])
+def test_a_locked_contact_that_slides_where_no_force_stops_it_is_pressed_within_bounds(beyond: float) -> None:
+    """A link with one way to go, so steep that friction locks it; its velocity is beyond that way by rounding, or far.
+
+    Cofactors gave 1e8 to 1e17 times the force that stops the link, none or no number.
+    """
+    rng, usual = np.random.default_rng(4), []
+    for _ in range(300):
+        angle, speed, friction = rng.uniform(0.9, 1.4), 10.0 ** rng.uniform(-3, 1), rng.uniform(0.9, 3.0)
+        way = np.array([np.cos(angle), np.sin(angle), 0.0])
+        q = speed * (beyond * np.array([0.0, 1.0, rng.normal()]) - way)
+        force = np.array(kernels.solve_local(0.05 * np.outer(way, way)[None], 0, *q.tolist(), friction))
+        assert np.isfinite(force).all() and force[0] > 0.0
+        usual.append(np.abs(force).max() * 0.05 / speed)
+    assert max(usual) < 1e4 or beyond == 1.0
+
+
 def test_what_nothing_presses_parts_though_friction_could_hold_it() -> None:
     """One way to go, so steep that a force in the cone holds it against what lifts it; the search starts from that."""
     way = np.array([0.5, 0.9, 0.0])

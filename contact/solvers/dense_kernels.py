@@ -20,6 +20,8 @@ _SINGULAR = 1e-12
 #: Shift of the proximal points of such a block, relative to its trace, and how many there are; the velocities that they may lack,
 #: relative to those of the contact, with which one ends them, and with which the last will do.
 _SHIFT, _POINTS, _STILL, _NEARLY = 1e-5, 6, 1e-15, 1e-9
+#: Rounding of velocities under a force, by that shift.
+_ROUNDING = 1e-16 / _SHIFT
 #: A contact is immovable along its normal when W_nn is at most this part of the trace of its block.
 IMMOVABLE = 1e-12
 #: A contact is open for a Newton step whose trial force is at most this part of the largest.
@@ -93,7 +95,7 @@ def solve_local(a: np.ndarray, i: int, q_n: float, q_0: float, q_1: float, mu: f
 
     Open when q_n >= 0; else by :func:`solve_closed`. What a singular block presses, as that of a link with one or two ways to
     go, is the limit of proximal points from no force: of many forces with the same velocity one that is hardly larger than need
-    be. Where they do not get there, cofactors have the last word.
+    be. Where they do not get there, cofactors have the last word, unless their rounding is more than what the points lack.
 
     Parameters
     ----------
@@ -120,8 +122,13 @@ def solve_local(a: np.ndarray, i: int, q_n: float, q_0: float, q_1: float, mu: f
             lacks = shift * max(abs(r_n - b_n), max(abs(r_0 - b_0), abs(r_1 - b_1)))
             if lacks <= _STILL * speed:
                 break
-        if lacks <= _NEARLY * speed:
-            return r_n, r_0, r_1
+        if lacks > _NEARLY * speed:
+            f_n, f_0, f_1 = solve_closed(a, i, q_n, q_0, q_1, mu, 0.0)
+            rounding = _ROUNDING * shift * max(f_n, max(abs(f_0), abs(f_1)))
+            u_n = a[i, 0, 0] * f_n + a[i, 0, 1] * f_0 + a[i, 0, 2] * f_1 + q_n
+            if f_n > 0.0 and max(rounding, abs(u_n)) < lacks:  # neither lost by cancellation nor without bound
+                return f_n, f_0, f_1
+        return r_n, r_0, r_1
     return solve_closed(a, i, q_n, q_0, q_1, mu, 0.0)
 
 
