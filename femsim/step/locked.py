@@ -59,11 +59,13 @@ def runs_away(report: StepReport, before: State, system: System, settings: StepS
 
 
 def calmer(report: StepReport, first: StepReport) -> bool:
-    """Whether a step that pushed nothing apart counts: it is solved, and the first one was not or has :func:`locked_parts`."""
-    solved = report.finite and report.solution.converged
-    return solved and (not first.solution.converged or len(locked_parts(report, first)) > 0)
+    """Whether a step that pushed nothing apart is solved by forces so much smaller than those of the first that it counts."""
+    if not (report.finite and report.solution.converged):
+        return False
+    return not first.solution.converged or report.forces.force_sum.max() * _GROWN < first.forces.force_sum.max()
 
 
 def locked_parts(report: StepReport, first: StepReport) -> tuple[int, ...]:
-    """Parts that contacts press much less where nothing is pushed apart than they did in the first step."""
-    return tuple(np.flatnonzero(first.forces.force_sum > _GROWN * report.forces.force_sum).tolist())
+    """Parts whose contacts press much less where nothing is pushed apart than they did in the first step."""
+    much = first.forces.force_sum > _GROWN * report.forces.force_sum
+    return tuple(np.flatnonzero(much & (report.forces.force_sum > 0.0)).tolist())
