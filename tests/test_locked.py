@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import femsim as fs
-from contact import make_solver
+from contact import ContactError, make_solver
 from femsim.step.advance import take_step
 from femsim.step.report import StepReport
 from femsim.step.stepper import Stepper
@@ -130,6 +130,22 @@ def test_forces_that_are_as_large_without_pushing_stay(monkeypatch: pytest.Monke
     reports = [take_step(stepper, 0) for _ in range(6)]
     assert asked == [*4 * [True], False, *2 * [True]] and not any(report.vitals.locked for report in reports)
     assert reports[3].solves == 2 and reports[3].contacts.force[:, 2].sum() == pytest.approx(9810.0, rel=1e-6)
+
+
+def test_a_step_that_fails_without_pushing_leaves_the_first_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    runaway(monkeypatch, at=3)
+    plain = Stepper.step
+
+    def step(self: Stepper, *, whole: bool = True, pushing: bool = True) -> StepReport:
+        if not pushing:
+            raise ContactError("no solution.")
+        return plain(self, whole=whole, pushing=pushing)
+
+    monkeypatch.setattr(Stepper, "step", step)
+    stepper = Stepper(resting(), make_solver("exact"))
+    reports = [take_step(stepper, 0) for _ in range(6)]
+    assert reports[3].contacts.force[:, 2].sum() == pytest.approx(9810.0, rel=1e-6) and not reports[3].vitals.locked
+    assert stepper.state.step == 6 and stepper.state.t == pytest.approx(0.03)
 
 
 def test_what_is_locked_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

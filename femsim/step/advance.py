@@ -169,8 +169,15 @@ def _step(stepper: Stepper) -> StepReport:
     whole, left, pushing, unpushed = before.whole > 0, max(before.whole - 1, 0), before.unpushed == 0, max(before.unpushed - 1, 0)
     first: tuple[StepReport, _Outcome] | None = None
     while True:
-        with np.errstate(over="ignore", invalid="ignore"):  # numbers that are not finite are seen, and reported
-            report = stepper.step(whole=whole, pushing=pushing)
+        try:
+            with np.errstate(over="ignore", invalid="ignore"):  # numbers that are not finite are seen, and reported
+                report = stepper.step(whole=whole, pushing=pushing)
+        except (ContactError, np.linalg.LinAlgError):
+            if first is None:
+                raise
+            report, outcome = first
+            outcome.restore(stepper)
+            break
         report.solves += tried
         if report.spared:
             tried, whole, left = report.solves, True, _WHOLE
@@ -196,8 +203,9 @@ def _step(stepper: Stepper) -> StepReport:
             tried, (report, outcome) = report.solves, first
             report.solves = tried
             outcome.restore(stepper)
-        stepper.state.whole, stepper.state.unpushed = left, unpushed
-        return report
+        break
+    stepper.state.whole, stepper.state.unpushed = left, unpushed
+    return report
 
 
 def newly_inside_out(system: System, old: State, new: State) -> bool:
