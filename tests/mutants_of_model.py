@@ -113,7 +113,7 @@ MUTANTS = (
     ),
     Mutant(
         "physics", "edges of a rigid part do not press flat edges", "femsim/model/faces.py",
-        "np.concatenate(depth), rigid=True)", "np.concatenate(depth), rigid=False)",
+        "np.concatenate(depths), rigid=True)", "np.concatenate(depths), rigid=False)",
         "test_contact_by_faces.py::test_the_edge_of_a_box_presses_a_flat_surface_between_its_nodes",
     ),
     Mutant(

@@ -262,6 +262,16 @@ MUTANTS = (
         "test_small_balls.py::test_free_ones_and_obstacles_below_three_elements_across_have_it_by_default",
     ),
     Mutant(
+        "physics", "the rim of a cylinder that leans is as far out as a ball", STEP + "flat_ends.py",
+        "gap[rim] += shorter[line & square & at_end]", "pass",
+        "test_small_cylinders.py::test_the_gap_over_a_face_is_that_of_the_lowest_point_of_a_rim",
+    ),
+    Mutant(
+        "physics", "what lies behind a cap is pressed by the round side", STEP + "flat_ends.py",
+        "(at_end | (-found.gap[own] <= to_cap))", "True",
+        "test_small_cylinders.py::test_the_round_side_does_not_press_what_lies_behind_a_cap",
+    ),
+    Mutant(
         "physics", "glued nodes press on what exact motions lead", STEP + "whole_joints.py",
         "Grouped([*welds, *led], n_parts, part, node)", "Grouped([], n_parts, part, node)",
         "test_robot_joins.py",

@@ -308,13 +308,13 @@ def test_what_cannot_have_faces_is_said() -> None:
     scene.add_floor()
     scene.add_soft("cube", fs.box_tets((0.04, 0.04, 0.04), 1), RUBBER)
     scene.add_rigid("ball", fs.Sphere(0.01), density=900.0, position=(0, 0, 0.05))
-    scene.add_rigid("disc", fs.Cylinder(0.01, 0.01), density=900.0, position=(0, 0, 0.11))
+    scene.add_rigid("disc", fs.Cone(0.01, 0.01), density=900.0, position=(0, 0, 0.11))
     scene.add_rigid("box", fs.Box((0.01, 0.01, 0.01)), density=900.0, position=(0, 0, 0.08))
     finger = fs.Finger("left", fs.Box((0.01, 0.01, 0.01)), (0.05, 0, 0), (-1, 0, 0))
     scene.add_gripper("hand", [finger], position=(0, 0, 0.2))
     for names, words in (
-        ((), "names nothing"), (("cube",), "deforms"), (("disc",), "has a Cylinder; name parts"), (("floor",), "Plane"),
-        (("bax",), "did you mean 'box'"), (("box", "disc"), "one Sphere or Capsule"), ((["box"],), "one by one"),
+        ((), "names nothing"), (("cube",), "deforms"), (("disc",), "has a Cone; name parts"), (("floor",), "Plane"),
+        (("bax",), "did you mean 'box'"), (("box", "disc"), "one Sphere, Capsule or Cylinder"), ((["box"],), "one by one"),
     ):  # fmt: skip
         with pytest.raises(fs.InputError, match=words):
             scene.contact_by_faces(*names)
@@ -384,7 +384,7 @@ def test_crossings_of_a_box_do_not_depend_on_the_diagonals_of_its_faces() -> Non
         place, found = np.array([*rng.uniform(-0.02, 0.02, 2), 0.03 + low + rng.uniform(-5e-4, 2e-3)]), []
         for own in (np.eye(3), Rotation.from_rotvec([0, 0, np.pi / 2]).as_matrix(), np.diag([1.0, -1.0, -1.0])):
             part = Part("box", -1, 0, "metal", shapes=[(fs.Box(abs(own.T @ half)), np.eye(3), np.zeros(3))])
-            hard = rigid_faces.faces(part)
+            (hard,) = rigid_faces.faces(part)
             points = np.concatenate([cube.points, hard.rest @ (turn @ own).T + place])
             detector = DeformableDetector([soft, hard.shape], np.array([[False, True], [True, False]]), points)
             contacts = detector.detect(points, 8e-3)
@@ -479,7 +479,7 @@ def test_what_has_passed_a_face_is_pushed_out_down_to_half_of_what_is_behind_it(
     tube = meshes.make_tetmesh(mesh.points[nodes], tets.reshape(-1, 4)).surface()  # walls of 10 mm
     pipe = fs.Mesh(tube.points, tube.triangles)
     part = Part("pipe", -1, 0, "metal", shapes=[(pipe, np.eye(3), np.zeros(3))])
-    depth = rigid_faces.faces(part).shape.depth  # type: ignore[union-attr]
+    depth = rigid_faces.faces(part)[0].shape.depth  # type: ignore[union-attr]
     assert depth.min() == pytest.approx(0.005) and depth.max() == pytest.approx(0.05)  # ends are seen along the tube
     normals = np.cross(*(pipe.points[pipe.triangles[:, k]] - pipe.points[pipe.triangles[:, 0]] for k in (1, 2)))
     assert (depth[np.abs(normals[:, 2]) < 1e-12] < 0.0051).mean() > 0.85  # but for those that look along a wall

@@ -118,7 +118,15 @@ def test_the_centre_of_a_ball_is_held_off_by_each_of_two_facets() -> None:
 
 @pytest.mark.parametrize(
     ("shape", "expected"),
-    [(fs.Sphere(0.0149), True), (fs.Sphere(0.0151), False), (fs.Capsule(0.0149, 0.2), True), (fs.Cylinder(0.005, 0.005), False)],
+    [
+        (fs.Sphere(0.0149), True),
+        (fs.Sphere(0.0151), False),
+        (fs.Capsule(0.0149, 0.2), True),
+        (fs.Cylinder(0.0149, 0.02), True),
+        (fs.Cylinder(0.03, 0.0049), True),
+        (fs.Cylinder(0.0151, 0.02), False),
+        (fs.Cone(0.005, 0.005), False),
+    ],
 )
 def test_free_ones_and_obstacles_below_three_elements_across_have_it_by_default(shape: fs.Sphere, expected: bool) -> None:
     scene = fs.Scene("default", dt=0.005, duration=0.1)
@@ -144,7 +152,7 @@ def test_a_driven_ball_that_nodes_let_through_is_said() -> None:
     scene.drive(ball, fs.Motion([0, 0.3], [(0, 0, 0), (0, 0, -0.02)]))
     run = fs.simulate(scene)
     assert run.verdict != "good" and "went between its surface nodes" in " ".join(run.reasons)
-    assert "one Sphere or Capsule" in " ".join(run.reasons)
+    assert "one Sphere, Capsule or Cylinder" in " ".join(run.reasons)
 
 
 def test_parts_of_several_round_shapes_have_no_faces() -> None:

@@ -7,13 +7,16 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from contact import Box, Capsule, Mesh, Shape, Sphere, Strand, Surface
+from contact import Box, Capsule, Cylinder, Mesh, Shape, Sphere, Strand, Surface
 from femsim.model.bodies.deforming import DEPTH, Deforming
 from femsim.model.parts import Part
 from femsim.model.solids import visual
+from meshes import cylinder_triangles
 
 #: What parts are made of that have contact by faces, as messages say it.
-WITH_FACES = "Box and Mesh, or one Sphere or Capsule"
+WITH_FACES = "Box and Mesh, or one Sphere, Capsule or Cylinder"
+#: Corners of the rims of a cylinder that has contact by its faces: its caps are polygons inside of the circles.
+_CORNERS = 16
 #: Thickness of meshes that live: each simulation of a scene asks for it.
 _KEPT: WeakKeyDictionary[Mesh, np.ndarray] = WeakKeyDictionary()
 
@@ -39,9 +42,17 @@ def centre_line(part: Part) -> tuple[np.ndarray, float] | None:
     return None
 
 
+def cylinder_of(part: Part) -> Cylinder | None:
+    """Return the shape of a part that is one cylinder; None for other parts."""
+    shape = part.shapes[0][0] if len(part.shapes) == 1 else None
+    return shape if isinstance(shape, Cylinder) else None
+
+
 def has_faces(part: Part) -> bool:
     """Whether deforming bodies can have contact with a part by :func:`faces`."""
-    return centre_line(part) is not None or (bool(part.shapes) and all(flat(shape) for shape, _, _ in part.shapes))
+    if centre_line(part) is not None or cylinder_of(part) is not None:
+        return True
+    return bool(part.shapes) and all(flat(shape) for shape, _, _ in part.shapes)
 
 
 def thickness(mesh: Mesh) -> np.ndarray:
@@ -84,26 +95,39 @@ def _measured(mesh: Mesh) -> np.ndarray:
     return out
 
 
-def faces(part: Part) -> Deforming:
+def faces(part: Part) -> list[Deforming]:
     """Corners, edges and faces of the shapes of a rigid part or an obstacle, all of which are :func:`flat`, or its centre line.
 
     No node moves its points: they are where the part is, ``rest`` in its frame. A point of another body may have passed a face by
-    half of what is behind it, or of the least extent of the shape, and is still pushed out.
+    half of what is behind it, or of the least extent of the shape, and is still pushed out. A cylinder is two: its axis with its
+    radius, for its round side, and a prism for its caps and their rims, see :class:`femsim.step.flat_ends.FlatEnds`.
     """
     if (line := centre_line(part)) is not None:
-        ends, radius = line
-        arc = np.linalg.norm(ends - ends[0], axis=1)
-        return _unmoved(Strand(arc, radius, rigid=True), ends)
-    points, triangles, depth, count = [], [], [], 0
+        return [_line(*line)]
+    if (cylinder := cylinder_of(part)) is not None:
+        _, rotation, translation = part.shapes[0]
+        half = cylinder.half_length * np.asarray(rotation)[:, 2]
+        surface = cylinder_triangles(cylinder.radius, 2.0 * cylinder.half_length, _CORNERS)
+        depth = np.full(len(surface.triangles), 2.0 * DEPTH * min(cylinder.radius, cylinder.half_length))
+        prism = Surface(len(surface.points), surface.triangles, depth, rigid=True)
+        ends = np.array([translation - half, translation + half])
+        return [_line(ends, cylinder.radius), _unmoved(prism, surface.points @ np.asarray(rotation).T + translation)]
+    points, triangles, depths, count = [], [], [], 0
     for shape, rotation, translation in part.shapes:
         surface = visual(shape, translation, rotation)
         lower, upper = shape.aabb
         points.append(surface.points)
         triangles.append(surface.triangles + count)
         behind = thickness(shape) if isinstance(shape, Mesh) else np.full(len(surface.triangles), np.inf)
-        depth.append(DEPTH * np.minimum(behind, float((upper - lower).min())))
+        depths.append(DEPTH * np.minimum(behind, float((upper - lower).min())))
         count += len(surface.points)
-    return _unmoved(Surface(count, np.concatenate(triangles), np.concatenate(depth), rigid=True), np.concatenate(points))
+    return [_unmoved(Surface(count, np.concatenate(triangles), np.concatenate(depths), rigid=True), np.concatenate(points))]
+
+
+def _line(ends: np.ndarray, radius: float) -> Deforming:
+    """Return a line between ends (2, 3), m, or a point, (1, 3), with a radius, m."""
+    arc = np.linalg.norm(ends - ends[0], axis=1)
+    return _unmoved(Strand(arc, radius, rigid=True), ends)
 
 
 def _unmoved(shape: Surface | Strand, points: np.ndarray) -> Deforming:

@@ -138,15 +138,16 @@ class ContactCalls(SceneContents):
         default free rigid bodies and obstacles made of `Box` and `Mesh` have it with soft bodies where they have edges that turn
         by more than 0.5 rad, and with rods where they are meshes, unless these are smooth, convex and sampled by cells below half
         the rod's radius. They have it with both where they are small: where a shape is thinner than an element of the soft body's
-        surface (its median edge; of a rod a link), or narrower than four in the middle one of its three extents. A ball or a
-        capsule, a part of one `Sphere` or `Capsule`, has it with soft bodies where it is less than three elements across: its
-        centre line keeps its radius off their faces. Pairs whose friction differs by direction never have it.
+        surface (its median edge; of a rod a link), or narrower than four in the middle one of its three extents. A part of one
+        `Sphere`, `Capsule` or `Cylinder` has it with soft bodies where it is less than three elements across, or a cylinder
+        shorter than one: its centre line keeps its radius off their faces, and caps are polygons of 16 corners. Pairs whose
+        friction differs by direction never have it.
 
         Parameters
         ----------
         *bodies : Handle or str
             Rigid bodies, obstacles, links of grippers and robots, surfaces or groups, made of `Box` and `Mesh`, or of one
-            `Sphere` or `Capsule`. Contact of rigid parts with each other stays what it is.
+            `Sphere`, `Capsule` or `Cylinder`. Contact of rigid parts with each other stays what it is.
         on : bool
             Whether by faces; False: at the nodes alone, always.
 

@@ -13,7 +13,8 @@
     `joint_limits` (joints at the ends of their ranges), their kernels in `point_rows_kernels`, `point_pairs_kernels`,
     `turning_kernels` (what turns together), `curved_kernels`, `deforming_rows_kernels` and, shared, `rows_kernels`;
     `turned_axes` how normals lie to the axes of turned shapes, `placed` where parts are, `by_faces` which rigid ones are
-    surfaces too, `seams` which edges others cover, `whole_joints` what has no contact until a joint breaks.
+    surfaces too, `flat_ends` what of the contacts of cylinders counts then, `seams` which edges others cover, `whole_joints`
+    what has no contact until a joint breaks.
 `stepper`, `newton`, `following`
     `Stepper.step`: the step on one screen; its equations solved, not only linearised; contacts that follow the bodies meanwhile.
 `push`

@@ -12,7 +12,7 @@ from contact.creases import is_smooth_and_convex, segments
 from femsim.base.errors import InputError
 from femsim.model.bodies.deforming import Deforming
 from femsim.model.contact_rules import ContactRules
-from femsim.model.faces import centre_line, faces, has_faces
+from femsim.model.faces import centre_line, cylinder_of, faces, has_faces
 from femsim.model.parts import Part, skins_of
 from femsim.step.system import System
 
@@ -20,7 +20,8 @@ from femsim.step.system import System
 #: middle one of its three extents, narrower than so many: measured, boxes of 2 elements and less tip or fall between nodes, of 3
 #: and more do not.
 THIN, NARROW = 1.0, 4.0
-#: ... of a ball or a capsule so many across: between nodes one of two sinks in by 0.3 elements, of 1.4 it falls through.
+#: ... of a ball, a capsule or a cylinder so many across: between nodes one of two sinks in by 0.3 elements, one of 1.4 falls
+#: through.
 ROUND = 3.0
 #: ... and with a soft body where it has an edge that turns by more than this, rad: at the nodes, one that slides goes between
 #: them and its side ploughs those ahead.
@@ -43,6 +44,9 @@ def is_small(part: Part, element: float) -> bool:
     """Whether a shape of a part can pass between points that are an element, m, apart, or tip between them."""
     if (line := centre_line(part)) is not None:
         return 2.0 * line[1] < ROUND * element * (1.0 - 1e-9)
+    if (cylinder := cylinder_of(part)) is not None:
+        thin = 2.0 * cylinder.half_length < THIN * element * (1.0 - 1e-9)
+        return thin or 2.0 * cylinder.radius < ROUND * element * (1.0 - 1e-9)
     for shape, _, _ in part.shapes:
         lower, upper = shape.aabb
         thin, narrow, _ = np.sort(upper - lower)
@@ -74,7 +78,7 @@ def is_coarse(part: Part, strand: Strand) -> bool:
     return False
 
 
-def pairs_by_faces(system: System, parts: Sequence[Part], rules: ContactRules) -> tuple[dict[int, Deforming], np.ndarray]:
+def pairs_by_faces(system: System, parts: Sequence[Part], rules: ContactRules) -> tuple[dict[int, list[Deforming]], np.ndarray]:
     """Find what has contact by surfaces and strands, and by the faces of which rigid parts.
 
     By default these are free rigid bodies and obstacles made of boxes and meshes, with soft bodies where they have edges
@@ -85,7 +89,7 @@ def pairs_by_faces(system: System, parts: Sequence[Part], rules: ContactRules) -
 
     Returns
     -------
-    able : dict of int to Deforming
+    able : dict of int to list of Deforming
         Surfaces and strands by the number of their part: of parts that deform, and of rigid ones that have contact by faces.
     pairs : ndarray, (np, np), bool
         Pairs of a part that deforms and a rigid one that have contact by faces, symmetric.
@@ -107,11 +111,12 @@ def pairs_by_faces(system: System, parts: Sequence[Part], rules: ContactRules) -
         if part.body >= 0 and (one := system.bodies[part.body].deforming(part)) is not None:
             deforms[k] = one
     elements = {k: element_of(one) for k, one in deforms.items()}
-    able = dict(deforms)
+    able = {k: [one] for k, one in deforms.items()}
     for k, part in enumerate(parts):
         if k in deforms or part.by_faces is False or not has_faces(part):
             continue
-        edge, round_ = any(has_edge(shape) for shape, _, _ in part.shapes), centre_line(part) is not None
+        edge = any(has_edge(shape) for shape, _, _ in part.shapes)
+        round_ = centre_line(part) is not None or cylinder_of(part) is not None
         for other in (one for one in deforms if may[one, k]):
             if turned[other, k] and part.by_faces:
                 raise InputError(

@@ -16,6 +16,7 @@ from femsim.model.contact_rules import Breaks, ContactRules, NoContact
 from femsim.model.parts import Part, skins_of_points
 from femsim.step import deforming_rows_kernels as kernels
 from femsim.step.contact_family import Deep, FamilyRows, Found, Near, Rates, Sides, matched, no_rows, room
+from femsim.step.flat_ends import FlatEnds
 from femsim.step.placed import Placed, Places
 from femsim.step.rows_kernels import Given, Rows, Sums, turn_frames
 from femsim.step.seams import Seams
@@ -39,10 +40,10 @@ class DeformingFamily:
         All parts.
     places : Places
         The rows of v that move rigid parts.
-    able : dict of int to Deforming
+    able : dict of int to list of Deforming
         Surfaces and strands by the number of their part.
     pairs : ndarray, (k, k), bool
-        Which of them may have contact with each other, on the diagonal which with themselves.
+        Which of all these, one after the other, may have contact with each other, on the diagonal which with themselves.
     rules : ContactRules
         How they have it.
     """
@@ -54,20 +55,21 @@ class DeformingFamily:
         system: System,
         parts: Sequence[Part],
         places: Places,
-        able: dict[int, Deforming],
+        able: dict[int, list[Deforming]],
         pairs: np.ndarray,
         rules: ContactRules,
     ) -> None:
         self._system, self._places, self._rules = system, places, rules
-        self._number, self._able = np.array(list(able), dtype=np.int64), list(able.values())
-        self._owners = [parts[k] for k in able]
-        hung = _hung(system, self._owners, self._able, places, list(able))
+        numbers, self._able = _one_by_one(able), [one for each in able.values() for one in each]
+        self._number, self._owners = np.array(numbers, dtype=np.int64), [parts[k] for k in numbers]
+        hung = _hung(system, self._owners, self._able, places, numbers)
         self._where, self._carriers = hung.where, hung.carriers
         self._node, self._weight, self._row, self._part, self._columns = hung.node, hung.weight, hung.row, hung.part, hung.columns
         self._beside = _beside(self._owners, self._able, self._where)
         self._own = np.concatenate([np.zeros(0), *(one.number for one in self._able)]).astype(np.int64)
         rest = np.concatenate([np.zeros((0, 3)), *(one.rest for one in self._able)])
         self._detector = DeformableDetector([one.shape for one in self._able], pairs, rest)
+        self._flat_ends = FlatEnds(self._owners, [one.shape for one in self._able], self._where)
         self._without = [self._points_without(rule) for rule in rules.no_contact if rule.part in able and rule.other in able]
         self.whole_joints = self._joints_between(rules)
         self._skin, self._seams = self._skins_of_points(parts), Seams(parts, rules.pairs)
@@ -97,15 +99,13 @@ class DeformingFamily:
         return skin
 
     def _points_without(self, rule: NoContact) -> tuple[int, int, int, int]:
-        """First and last point, half-open, of links without contact, the number of their rod here, and of the other body."""
-        numbers = self._number.tolist()
-        rod, other = numbers.index(rule.part), numbers.index(rule.other)
-        where = self._where[rod]
+        """First and last point, half-open, of links without contact, the part of their rod, and the other one."""
+        where = self._where[self._number.tolist().index(rule.part)]
         # points are the two ends and the centres between them; the end of the rod never has contact with what holds it
         n = where.stop - where.start - 2
         first = where.start + (rule.first + 1 if rule.first > 0 else 0)
         last = where.start + rule.last + 1 if rule.last < n else where.stop
-        return first, last, rod, other
+        return first, last, rule.part, rule.other
 
     # ------------------------------------------------------------------ detection
 
@@ -126,16 +126,17 @@ class DeformingFamily:
 
     def _find(self, points: np.ndarray, placed: Placed, margin: float | np.ndarray) -> DeformableContacts:
         """Contacts within a margin, m, without those that the rules exclude."""
-        found = self._detector.detect(points, margin)
+        found = self._flat_ends.kept(self._detector.detect(points, margin), points)
         keep = ~self.whole_joints.at_surfaces(found.point)
+        part = self._number[found.body]
         for side in (0, 1) if self._seams and len(found) else ():
-            part, place = self._number[found.body], found.position
+            place = found.position
             on = (part[:, side], part[:, 1 - side], place[:, side], place[:, 1 - side])
             keep &= ~self._seams.covered(*on, found.gap, placed)
         for first, last, rod, other in self._without:
             near = np.asarray(((found.point >= first) & (found.point < last)).any(axis=2))
             for side in (0, 1):
-                keep &= ~(near[:, side] & (found.body[:, side] == rod) & (found.body[:, 1 - side] == other))
+                keep &= ~(near[:, side] & (part[:, side] == rod) & (part[:, 1 - side] == other))
         return found if keep.all() else found.select(keep)
 
     def detect(self, state: State, placed: Placed, margin: float | np.ndarray) -> Found:
@@ -224,9 +225,11 @@ class DeformingFamily:
         """Parts that overlap, (part, part, depth, largest depth that is undone), m; slow. A rod may overlap what holds it."""
         joined = {frozenset((rod, other)) for _, _, rod, other in self._without}
         found = self._detector.overlaps(self._place_points(state, self._places.read(state)))
-        return [
-            (int(self._number[a]), int(self._number[b]), depth, bound) for a, b, depth, bound in found if {a, b} not in joined
+        lines = self._flat_ends.lines
+        named = [
+            (int(self._number[a]), int(self._number[b]), depth, bound) for a, b, depth, bound in found if lines.isdisjoint((a, b))
         ]
+        return [one for one in named if {one[0], one[1]} not in joined]
 
     # ------------------------------------------------------------------ rows and forces
 
@@ -429,19 +432,24 @@ def _rigid(system: System, part: Part) -> bool:
     return part.body < 0 or system.bodies[part.body].rigid
 
 
+def _one_by_one(able: dict[int, list[Deforming]]) -> list[int]:
+    """Part of each of all surfaces and strands, one after the other."""
+    return [k for k, each in able.items() for _ in each]
+
+
 def deforming_contacts(
     system: System,
     parts: Sequence[Part],
     places: Places,
     rules: ContactRules,
-    able: dict[int, Deforming],
+    able: dict[int, list[Deforming]],
     by_faces: np.ndarray,
 ) -> list[DeformingFamily]:
     """Return the family of the parts ``able``; no family where none of them may have contact with another or itself.
 
     A rigid part has it only in the pairs ``by_faces``, (np, np), see :func:`femsim.step.by_faces.pairs_by_faces`.
     """
-    numbers = list(able)
+    numbers = _one_by_one(able)
     own = np.ix_(numbers, numbers)
     rigid = np.array([_rigid(system, parts[k]) for k in numbers], dtype=np.bool_)
     pairs = (rules.pairs[own] | rules.pairs[own].T) & (by_faces[own] | ~(rigid[:, None] | rigid))

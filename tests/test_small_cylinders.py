@@ -1,0 +1,147 @@
+"""Cylinders that are small beside the elements of a soft body: their round sides, caps and rims meet its faces."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+
+import femsim as fs
+from meshes import make_tetmesh
+
+G = 9.81
+STIFF = fs.Elastic(3e7, 0.3, 1000.0, rayleigh_beta=2e-3, name="stiff")
+#: How far a side of a polygon of 16 corners is from the circle around it, in radii.
+SAGITTA = 1.0 - np.cos(np.pi / 16)
+
+
+def pad(scene: fs.Scene, material: fs.Elastic = STIFF) -> None:
+    """A pad with elements of 10 mm, its upper face at height 0."""
+    scene.add_soft(
+        "pad", fs.box_tets((0.1, 0.1, 0.02), (10, 10, 2)), material, position=(0, 0, -0.01), fixed=lambda x: x[:, 2] < -0.0199
+    )
+
+
+@pytest.mark.parametrize(
+    ("shape", "turned", "at"),
+    [(fs.Cylinder(0.003, 0.012), (0, np.pi / 2, 0), (0.0037, 0.0021)), (fs.Cylinder(0.003, 0.012), (0.0, 1.6, 0.0), (0, 0)),
+     (fs.Cylinder(0.0049, 0.006), (0, 0, 0), (0.0037, 0.0021)), (fs.Cylinder(0.0049, 0.006), (0, 0, 0), (0.0, 0.0)),
+     (fs.Cylinder(0.012, 0.004), (np.pi, 0, 0), (0.0, 0.0))],
+)  # fmt: skip
+def test_it_lies_and_stands_between_and_on_nodes(shape: fs.Cylinder, turned: tuple[float, ...], at: tuple[float, float]) -> None:
+    """Those of 6 and 10 mm fell through; nodes under a cap are behind it, and none of the round side's business."""
+    scene = fs.Scene("lies", dt=0.005, duration=0.1)
+    pad(scene)
+    turn = Rotation.from_rotvec(turned).as_matrix()
+    height = shape.radius * np.sqrt(1.0 - turn[2, 2] ** 2) + shape.half_length * abs(turn[2, 2])
+    scene.add_rigid("pin", shape, density=2000.0, position=(*at, height), rotation=turned)
+    scene.sensor("pin", "pin")
+    with fs.Simulation(scene) as sim:
+        sim.step(60)
+        rotation, place = sim.pose("pin")
+        assert sim.verdict == "good"
+        rest = shape.half_length if abs(turn[2, 2]) > 0.9 else shape.radius
+        assert place == pytest.approx([*at, rest], abs=5e-5)
+        assert sim.read("pin").force[2] == pytest.approx(G * sim.stepper.system.bodies[1].mass, rel=1e-3)
+        assert abs(rotation[2, 2]) == pytest.approx(1.0 if rest == shape.half_length else 0.0, abs=2e-3)
+
+
+@pytest.mark.parametrize("options", [{}, {"theta": 1.0}])
+def test_one_that_slides_ends_rolling_at_two_thirds(options: dict[str, Any]) -> None:
+    """Over the edges of the elements, as round as it is; a polygon of 16 corners would stop within half a turn."""
+    scene = fs.Scene("rolls", dt=0.002, duration=0.2, default_friction=0.5, **options)
+    pad(scene)
+    shape, turned = fs.Cylinder(0.005, 0.012), (np.pi / 2, 0, 0)
+    scene.add_rigid("pin", shape, density=2000.0, position=(-0.03, 0.004, 0.005), rotation=turned, velocity=(0.3, 0.0, 0.0))
+    with fs.Simulation(scene) as sim:
+        sim.step(75)
+        v, spin = sim.state.v[-6:-3], sim.state.v[-3:]
+        assert sim.verdict == "good"
+        assert v[0] == pytest.approx(0.2, rel=1e-2) and 0.005 * spin[1] == pytest.approx(v[0], rel=1e-2)
+        assert sim.pose("pin")[1][0] > 0.0  # it has turned by a radian and more, over two edges and more diagonals
+        assert abs(v[1]) < 2e-3 and sim.pose("pin")[1][2] == pytest.approx(0.005, abs=1e-5)
+
+
+def test_the_gap_over_a_face_is_that_of_the_lowest_point_of_a_rim() -> None:
+    """By hand; exactly so where it lies, or leans by little, and stands, else within what its polygon lacks."""
+    rng = np.random.default_rng(1)
+    for k in range(40):
+        radius, half = rng.uniform(0.001, 0.004), rng.uniform(0.001, 0.008)
+        lean = (0.0, rng.uniform(-0.049, 0.049), 1.0, rng.uniform(0.06, 1.0))[k % 4]
+        axis = np.array([np.sqrt(1.0 - lean**2), 0.0, lean])
+        turn = Rotation.from_rotvec([0, 0, rng.uniform(0, 6)]) * Rotation.align_vectors([axis], [[0, 0, 1]])[0]
+        lowest = radius * np.sqrt(1.0 - lean**2) + half * abs(lean)
+        gap = rng.uniform(1e-5, 3e-4)
+        scene = fs.Scene("gap", dt=0.005)
+        scene.add_soft("block", fs.box_tets((0.1, 0.1, 0.02), 1), STIFF, position=(0, 0, -0.01))
+        at = (*rng.uniform(-0.01, 0.01, 2), lowest + gap)
+        scene.add_rigid("pin", fs.Cylinder(radius, half), density=1000.0, position=at, rotation=turn.as_rotvec())
+        with fs.Simulation(scene) as sim:
+            contacts, placed = sim.stepper.contacts, sim.stepper.placed
+            near = [family.gaps(sim.state, placed, 1e-3) for family in contacts.families]
+            found = min(float(one.gaps.min(initial=1.0)) for one in near)
+        lacks = 0.0 if k % 4 != 3 else radius * SAGITTA * np.sqrt(1.0 - lean**2)
+        assert gap - 1e-9 <= found <= gap + lacks + 1e-9
+        if k % 4 == 0:  # one contact at each end, and none of the polygons besides
+            assert sum(len(one.gaps) for one in near) == 2
+
+
+def test_the_round_side_does_not_press_what_lies_behind_a_cap() -> None:
+    """A corner that leans to the axis has come through a cap by 0.1 mm, and is 3 mm behind the round side."""
+    scene = fs.Scene("cap", dt=0.005)
+    corners = np.array([(0.05, 0, 0), (3, 0, -0.4), (-0.5, 2, -1), (-0.5, -2, -1)]) * 0.02
+    scene.add_soft("tip", make_tetmesh(corners, np.array([[0, 2, 1, 3]]), name="tip", source=""), STIFF)
+    scene.add_rigid("pin", fs.Cylinder(0.004, 0.01), density=1000.0, position=(0.0, 0.0, 0.01 - 1e-4))
+    with fs.Simulation(scene) as sim:
+        near = [family.gaps(sim.state, sim.stepper.placed, 1e-4) for family in sim.stepper.contacts.families]
+        assert min(float(one.gaps.min(initial=0.0)) for one in near) == pytest.approx(-1e-4, rel=1e-6)
+        sim.step()
+        assert sim.verdict == "good"
+
+
+def test_a_collision_with_a_soft_block_keeps_momenta_and_makes_no_energy() -> None:
+    rng, touched = np.random.default_rng(3), 0.0
+    for _ in range(3):
+        scene = fs.Scene("collide", dt=0.005, duration=0.3, gravity=(0, 0, 0), default_friction=0.4)
+        rubber = fs.Elastic(2e5, 0.4, 1000.0)
+        scene.add_soft("block", fs.box_tets((0.03, 0.03, 0.03), 2), rubber, rotation=rng.normal(size=3))
+        spin = tuple(rng.normal(size=3) * 5.0)
+        scene.add_rigid(
+            "pin", fs.Cylinder(0.005, 0.01), density=2000.0, position=(*rng.uniform(-0.004, 0.004, 2), 0.045),
+            rotation=rng.normal(size=3), velocity=(0.0, 0.0, -0.6), angular_velocity=spin,
+        )  # fmt: skip
+        with fs.Simulation(scene) as sim:
+            soft, rigid = sim.stepper.system.bodies
+
+            def momenta() -> tuple[np.ndarray, np.ndarray]:
+                q, v, n = sim.state.q, sim.state.v, soft.n_v  # noqa: B023
+                turns = np.cross(q[:n].reshape(-1, 3), soft.node_mass[:, None] * v[:n].reshape(-1, 3)).sum(axis=0)  # noqa: B023
+                whole = soft.momentum(q[:n], v[:n]) + rigid.momentum(q[n:], v[n:])  # noqa: B023
+                return whole, turns + rigid.angular_momentum(q[n:], v[n:])  # noqa: B023
+
+            p, spins = momenta()
+            energies = []
+            for _ in range(40):
+                sim.step()
+                touched = max(touched, float(np.abs(sim.report.forces.force_sum).max()))
+                energies.append(sim.row()["kinetic_energy_J"] + sim.row()["elastic_energy_J"])
+            p_now, spins_now = momenta()
+            assert sim.verdict == "good"
+            assert np.abs(p_now - p).max() < 1e-12 and np.linalg.norm(spins_now - spins) < 1e-3 * np.linalg.norm(spins)
+            assert np.diff(energies).max() < 1e-5 * max(energies)
+    assert touched > 0.1
+
+
+def test_a_block_balances_on_a_post_thinner_than_its_elements() -> None:
+    """Which was refused: it would have passed between the nodes of its lower face, 20 mm apart."""
+    scene = fs.Scene("post", dt=0.005, duration=0.1, default_friction=0.6)
+    scene.add_obstacle("post", fs.Cylinder(0.004, 0.015), position=(0.003, 0.002, 0.015))
+    rubber = fs.Elastic(1e5, 0.4, 1000.0, rayleigh_beta=2e-3, name="rubber")
+    scene.add_soft("block", fs.box_tets((0.04, 0.04, 0.04), 2), rubber, position=(0.003, 0.002, 0.05))
+    with fs.Simulation(scene) as sim:
+        sim.step(60)
+        assert sim.verdict == "good"
+        assert 0.0297 < sim.points("block")[:, 2].min() < 0.03
+        assert sim.points("block").mean(axis=0)[:2] == pytest.approx([0.003, 0.002], abs=1e-3)
