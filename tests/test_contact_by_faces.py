@@ -314,7 +314,7 @@ def test_what_cannot_have_faces_is_said() -> None:
     scene.add_gripper("hand", [finger], position=(0, 0, 0.2))
     for names, words in (
         ((), "names nothing"), (("cube",), "deforms"), (("disc",), "has a Cone; name parts"), (("floor",), "Plane"),
-        (("bax",), "did you mean 'box'"), (("box", "disc"), "one Sphere, Capsule or Cylinder"), ((["box"],), "one by one"),
+        (("bax",), "did you mean 'box'"), (("box", "disc"), "Sphere, Capsule and Cylinder"), ((["box"],), "one by one"),
     ):  # fmt: skip
         with pytest.raises(fs.InputError, match=words):
             scene.contact_by_faces(*names)

@@ -145,3 +145,20 @@ def test_a_block_balances_on_a_post_thinner_than_its_elements() -> None:
         assert sim.verdict == "good"
         assert 0.0297 < sim.points("block")[:, 2].min() < 0.03
         assert sim.points("block").mean(axis=0)[:2] == pytest.approx([0.003, 0.002], abs=1e-3)
+
+
+def test_a_bolt_lies_on_its_head_and_the_end_of_its_shaft() -> None:
+    """Two cylinders of one part; its tilt by hand. Its head is 8 mm across, its shaft 4, the elements 10."""
+    scene = fs.Scene("bolt", dt=0.005, duration=0.1, default_friction=0.5)
+    pad(scene)
+    head, shaft = fs.Cylinder(0.004, 0.0015), fs.Cylinder(0.002, 0.01)
+    bolt = fs.Compound([fs.Piece(head, position=(0, 0, 0.0115)), fs.Piece(shaft)])
+    lean = np.arctan(0.1)  # the rim of the head is 2 mm further out than that of the end, 20 mm away
+    scene.add_rigid("bolt", bolt, density=2000.0, position=(0.003, 0.001, 0.0036), rotation=(0, np.pi / 2 - lean, 0))
+    with fs.Simulation(scene) as sim:
+        sim.step(200)
+        rotation, place = sim.pose("bolt")
+        axis = rotation[:, 2]
+        place = place + rotation @ scene.parts[-1].shapes[1][2]  # from the centre of mass to the middle of the shaft
+        lowest = [place[2] + z * axis[2] - r * np.hypot(axis[0], axis[1]) for z, r in ((0.01, 0.004), (-0.01, 0.002))]
+        assert sim.verdict == "good" and lowest == pytest.approx([0.0, 0.0], abs=1.1 * SAGITTA * 0.004)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -14,7 +15,7 @@ from femsim.model.solids import visual
 from meshes import cylinder_triangles
 
 #: What parts are made of that have contact by faces, as messages say it.
-WITH_FACES = "Box and Mesh, or one Sphere, Capsule or Cylinder"
+WITH_FACES = "Box, Mesh, Sphere, Capsule and Cylinder"
 #: Corners of the rims of a cylinder that has contact by its faces: its caps are polygons inside of the circles.
 _CORNERS = 16
 #: Thickness of meshes that live: each simulation of a scene asks for it.
@@ -26,33 +27,14 @@ def flat(shape: Shape) -> bool:
     return isinstance(shape, Box | Mesh)
 
 
-def centre_line(part: Part) -> tuple[np.ndarray, float] | None:
-    """Centre of a part that is a ball, (1, 3), or the ends of the axis of a capsule, (2, 3), m, in its frame, and its radius, m.
-
-    None for other parts.
-    """
-    if len(part.shapes) != 1:
-        return None
-    shape, rotation, translation = part.shapes[0]
-    if isinstance(shape, Sphere):
-        return np.array(translation, dtype=np.float64).reshape(1, 3), shape.radius
-    if isinstance(shape, Capsule):
-        half = shape.half_length * np.asarray(rotation)[:, 2]
-        return np.array([translation - half, translation + half]), shape.radius
-    return None
-
-
-def cylinder_of(part: Part) -> Cylinder | None:
-    """Return the shape of a part that is one cylinder; None for other parts."""
-    shape = part.shapes[0][0] if len(part.shapes) == 1 else None
-    return shape if isinstance(shape, Cylinder) else None
+def without_faces(part: Part) -> list[Shape]:
+    """Shapes of a part that only the nodes of deforming bodies can meet."""
+    return [shape for shape, _, _ in part.shapes if not isinstance(shape, Box | Mesh | Sphere | Capsule | Cylinder)]
 
 
 def has_faces(part: Part) -> bool:
     """Whether deforming bodies can have contact with a part by :func:`faces`."""
-    if centre_line(part) is not None or cylinder_of(part) is not None:
-        return True
-    return bool(part.shapes) and all(flat(shape) for shape, _, _ in part.shapes)
+    return bool(part.shapes) and not without_faces(part)
 
 
 def thickness(mesh: Mesh) -> np.ndarray:
@@ -96,38 +78,45 @@ def _measured(mesh: Mesh) -> np.ndarray:
 
 
 def faces(part: Part) -> list[Deforming]:
-    """Corners, edges and faces of the shapes of a rigid part or an obstacle, all of which are :func:`flat`, or its centre line.
+    """Return the surfaces and lines by which deforming bodies have contact with a rigid part or obstacle that :func:`has_faces`.
 
-    No node moves its points: they are where the part is, ``rest`` in its frame. A point of another body may have passed a face by
-    half of what is behind it, or of the least extent of the shape, and is still pushed out. A cylinder is two: its axis with its
-    radius, for its round side, and a prism for its caps and their rims, see :class:`femsim.step.flat_ends.FlatEnds`.
+    No node moves their points: they are where the part is, ``rest`` in its frame. All :func:`flat` pieces are one surface, past
+    whose faces a point may be by half of what is behind, or of the least extent of the piece, and is still pushed out. A
+    ball is a point, a capsule a line, with its radius. A cylinder is two: its axis with its radius, for its round side, and after
+    that a prism for its caps and their rims, see :class:`femsim.step.flat_ends.FlatEnds`.
     """
-    if (line := centre_line(part)) is not None:
-        return [_line(*line)]
-    if (cylinder := cylinder_of(part)) is not None:
-        _, rotation, translation = part.shapes[0]
-        half = cylinder.half_length * np.asarray(rotation)[:, 2]
-        surface = cylinder_triangles(cylinder.radius, 2.0 * cylinder.half_length, _CORNERS)
-        depth = np.full(len(surface.triangles), 2.0 * DEPTH * min(cylinder.radius, cylinder.half_length))
-        prism = Surface(len(surface.points), surface.triangles, depth, rigid=True)
-        ends = np.array([translation - half, translation + half])
-        return [_line(ends, cylinder.radius), _unmoved(prism, surface.points @ np.asarray(rotation).T + translation)]
-    points, triangles, depths, count = [], [], [], 0
-    for shape, rotation, translation in part.shapes:
-        surface = visual(shape, translation, rotation)
+    out, points, triangles, depths, count = [], [], [], [], 0
+    for shape, turn, translation in part.shapes:
+        if not flat(shape):
+            out += _round(shape, np.asarray(turn), np.asarray(translation))
+            continue
+        surface = visual(shape, translation, turn)
         lower, upper = shape.aabb
         points.append(surface.points)
         triangles.append(surface.triangles + count)
         behind = thickness(shape) if isinstance(shape, Mesh) else np.full(len(surface.triangles), np.inf)
         depths.append(DEPTH * np.minimum(behind, float((upper - lower).min())))
         count += len(surface.points)
-    return [_unmoved(Surface(count, np.concatenate(triangles), np.concatenate(depths), rigid=True), np.concatenate(points))]
+    if count:
+        surface_of_all = Surface(count, np.concatenate(triangles), np.concatenate(depths), rigid=True)
+        out.append(_unmoved(surface_of_all, np.concatenate(points)))
+    return out
 
 
-def _line(ends: np.ndarray, radius: float) -> Deforming:
-    """Return a line between ends (2, 3), m, or a point, (1, 3), with a radius, m."""
-    arc = np.linalg.norm(ends - ends[0], axis=1)
-    return _unmoved(Strand(arc, radius, rigid=True), ends)
+def _round(shape: Shape, turn: np.ndarray, translation: np.ndarray) -> list[Deforming]:
+    """Line of a ball, a capsule or a cylinder in a pose; and the caps of the latter."""
+    if isinstance(shape, Sphere):
+        return [_unmoved(Strand(np.zeros(1), shape.radius, rigid=True), translation.reshape(1, 3))]
+    assert isinstance(shape, Capsule | Cylinder)
+    half = shape.half_length * turn[:, 2]
+    line = Strand(np.array([0.0, 2.0 * shape.half_length]), shape.radius, rigid=True)
+    side = _unmoved(line, np.array([translation - half, translation + half]))
+    if isinstance(shape, Capsule):
+        return [side]
+    drawn = cylinder_triangles(shape.radius, 2.0 * shape.half_length, _CORNERS)
+    depth = np.full(len(drawn.triangles), 2.0 * DEPTH * min(shape.radius, shape.half_length))
+    caps = _unmoved(Surface(len(drawn.points), drawn.triangles, depth, rigid=True), drawn.points @ turn.T + translation)
+    return [replace(side, cylinder=shape.radius), replace(caps, cylinder=shape.radius)]
 
 
 def _unmoved(shape: Surface | Strand, points: np.ndarray) -> Deforming:

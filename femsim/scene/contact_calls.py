@@ -135,19 +135,19 @@ class ContactCalls(SceneContents):
 
         Otherwise they have contact with shapes at their own nodes alone: the corner of a box sinks between the nodes of a coarse
         mesh, its side ploughs those ahead where it slides, and a cable lies on an edge only where the centre of a link does. By
-        default free rigid bodies and obstacles made of `Box` and `Mesh` have it with soft bodies where they have edges that turn
-        by more than 0.5 rad, and with rods where they are meshes, unless these are smooth, convex and sampled by cells below half
-        the rod's radius. They have it with both where they are small: where a shape is thinner than an element of the soft body's
-        surface (its median edge; of a rod a link), or narrower than four in the middle one of its three extents. A part of one
-        `Sphere`, `Capsule` or `Cylinder` has it with soft bodies where it is less than three elements across, or a cylinder
-        shorter than one: its centre line keeps its radius off their faces, and caps are polygons of 16 corners. Pairs whose
-        friction differs by direction never have it.
+        default free rigid bodies and obstacles have it with soft bodies where a `Box` or `Mesh` of theirs has edges that turn by
+        more than 0.5 rad, and with rods where one is a mesh, unless it is smooth, convex and sampled by cells below half the
+        rod's radius. They have it with both where they are small: where a shape is thinner than an element of the soft body's
+        surface (its median edge; of a rod a link), or narrower than four in the middle one of its three extents. A `Sphere`,
+        `Capsule` or `Cylinder` counts with soft bodies where it is less than three elements across, or a cylinder shorter than
+        one: its centre line keeps its radius off their faces, and caps are polygons of 16 corners. Pairs whose friction differs
+        by direction never have it.
 
         Parameters
         ----------
         *bodies : Handle or str
-            Rigid bodies, obstacles, links of grippers and robots, surfaces or groups, made of `Box` and `Mesh`, or of one
-            `Sphere`, `Capsule` or `Cylinder`. Contact of rigid parts with each other stays what it is.
+            Rigid bodies, obstacles, links of grippers and robots, surfaces or groups, made of `Box`, `Mesh`, `Sphere`,
+            `Capsule` and `Cylinder`. Contact of rigid parts with each other stays what it is.
         on : bool
             Whether by faces; False: at the nodes alone, always.
 

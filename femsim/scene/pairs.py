@@ -10,7 +10,7 @@ from itertools import combinations
 import numpy as np
 
 from femsim.base.errors import InputError, did_you_mean
-from femsim.model.faces import WITH_FACES, flat, has_faces
+from femsim.model.faces import WITH_FACES, without_faces
 from femsim.model.parts import Part, skins_of
 from femsim.scene.checks import Handle, Vector, name_of, vector
 from femsim.scene.contents import SceneContents
@@ -128,7 +128,7 @@ def contact_by_faces(scene: SceneContents, bodies: Sequence[Handle | str], *, on
                     f"contact_by_faces: {part.name!r} deforms, and has contact by its surface anyway; name rigid bodies, "
                     "links or obstacles."
                 )
-            round_ = [] if not on or has_faces(part) else [shape for shape, _, _ in part.shapes if not flat(shape)]
+            round_ = without_faces(part) if on else []
             if round_:
                 raise InputError(
                     f"contact_by_faces: {part.name!r} has a {type(round_[0]).__name__}; name parts that are made of {WITH_FACES}."

@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from contact import Box, Mesh, Shape, Strand
+from contact import Box, Capsule, Cylinder, Mesh, Shape, Sphere, Strand
 from contact.creases import is_smooth_and_convex, segments
 from femsim.base.errors import InputError
 from femsim.model.bodies.deforming import Deforming
 from femsim.model.contact_rules import ContactRules
-from femsim.model.faces import centre_line, cylinder_of, faces, has_faces
+from femsim.model.faces import faces, flat, has_faces
 from femsim.model.parts import Part, skins_of
 from femsim.step.system import System
 
@@ -40,19 +40,14 @@ def element_of(one: Deforming) -> float:
     return float(np.median(np.linalg.norm(corner - np.roll(corner, 1, axis=1), axis=2)))
 
 
-def is_small(part: Part, element: float) -> bool:
-    """Whether a shape of a part can pass between points that are an element, m, apart, or tip between them."""
-    if (line := centre_line(part)) is not None:
-        return 2.0 * line[1] < ROUND * element * (1.0 - 1e-9)
-    if (cylinder := cylinder_of(part)) is not None:
-        thin = 2.0 * cylinder.half_length < THIN * element * (1.0 - 1e-9)
-        return thin or 2.0 * cylinder.radius < ROUND * element * (1.0 - 1e-9)
-    for shape, _, _ in part.shapes:
-        lower, upper = shape.aabb
-        thin, narrow, _ = np.sort(upper - lower)
-        if thin < THIN * element * (1.0 - 1e-9) or narrow < NARROW * element * (1.0 - 1e-9):
-            return True
-    return False
+def is_small(shape: Shape, element: float) -> bool:
+    """Whether a shape can pass between points that are an element, m, apart, or tip between them."""
+    enough = element * (1.0 - 1e-9)
+    lower, upper = shape.aabb
+    thin, narrow, _ = np.sort(upper - lower)
+    if isinstance(shape, Sphere | Capsule | Cylinder):
+        return bool(thin < THIN * enough or 2.0 * shape.radius < ROUND * enough)
+    return bool(thin < THIN * enough or narrow < NARROW * enough)
 
 
 def has_edge(shape: Shape) -> bool:
@@ -81,7 +76,7 @@ def is_coarse(part: Part, strand: Strand) -> bool:
 def pairs_by_faces(system: System, parts: Sequence[Part], rules: ContactRules) -> tuple[dict[int, list[Deforming]], np.ndarray]:
     """Find what has contact by surfaces and strands, and by the faces of which rigid parts.
 
-    By default these are free rigid bodies and obstacles made of boxes and meshes, with soft bodies where they have edges
+    By default these are free rigid bodies and obstacles that have faces, with soft bodies where they have edges
     (:func:`has_edge`), with rods where they are coarse (:func:`is_coarse`), with both where they are small compared with the
     elements of the other (:func:`is_small`), but where friction differs by direction; ``Part.by_faces`` says otherwise for all
     pairs of a part. Driven parts and links have it with nodes: these contacts follow a turn exactly, those by faces only the
@@ -115,8 +110,8 @@ def pairs_by_faces(system: System, parts: Sequence[Part], rules: ContactRules) -
     for k, part in enumerate(parts):
         if k in deforms or part.by_faces is False or not has_faces(part):
             continue
-        edge = any(has_edge(shape) for shape, _, _ in part.shapes)
-        round_ = centre_line(part) is not None or cylinder_of(part) is not None
+        shapes = [shape for shape, _, _ in part.shapes]
+        edge = any(has_edge(shape) for shape in shapes)
         for other in (one for one in deforms if may[one, k]):
             if turned[other, k] and part.by_faces:
                 raise InputError(
@@ -126,9 +121,9 @@ def pairs_by_faces(system: System, parts: Sequence[Part], rules: ContactRules) -
             loose = rules.loose is None or rules.loose[k]
             shape = deforms[other].shape
             if isinstance(shape, Strand):  # its points are round themselves: only long gaps between them hide a round part
-                seen = not round_ and (is_coarse(part, shape) or is_small(part, elements[other]))
+                seen = is_coarse(part, shape) or any(is_small(one, elements[other]) for one in shapes if flat(one))
             else:
-                seen = edge or is_small(part, elements[other])
+                seen = edge or any(is_small(one, elements[other]) for one in shapes)
             if part.by_faces or (loose and not turned[other, k] and seen):
                 pairs[other, k] = pairs[k, other] = True
         if pairs[k].any():

@@ -69,7 +69,7 @@ class DeformingFamily:
         self._own = np.concatenate([np.zeros(0), *(one.number for one in self._able)]).astype(np.int64)
         rest = np.concatenate([np.zeros((0, 3)), *(one.rest for one in self._able)])
         self._detector = DeformableDetector([one.shape for one in self._able], pairs, rest)
-        self._flat_ends = FlatEnds(self._owners, [one.shape for one in self._able], self._where)
+        self._flat_ends = FlatEnds(self._able, self._where)
         self._without = [self._points_without(rule) for rule in rules.no_contact if rule.part in able and rule.other in able]
         self.whole_joints = self._joints_between(rules)
         self._skin, self._seams = self._skins_of_points(parts), Seams(parts, rules.pairs)

@@ -7,10 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from contact import DeformableContacts, Strand, Surface
+from contact import DeformableContacts, Strand
 from contact.side_kernels import VERTEX_FACE
-from femsim.model.faces import cylinder_of
-from femsim.model.parts import Part
+from femsim.model.bodies.deforming import Deforming
 
 #: Cosine of normal and axis up to which a contact is one of the round side, and above which one of a cap or its rim.
 LEAN = 0.05
@@ -26,22 +25,18 @@ class FlatEnds:
 
     Parameters
     ----------
-    owners : sequence of Part
-        Part of each surface or strand.
-    shapes : sequence of Surface or Strand
-        These.
+    able : sequence of Deforming
+        Surfaces and strands, the caps of a cylinder right after its round side.
     where : sequence of slice
         Which points are theirs.
     """
 
-    def __init__(self, owners: Sequence[Part], shapes: Sequence[Surface | Strand], where: Sequence[slice]) -> None:
-        self._ends, self._is_line = np.full((len(shapes), 2), -1), np.zeros(len(shapes), dtype=np.bool_)
-        self._radius = np.zeros(len(shapes))
-        for k, (owner, shape, own) in enumerate(zip(owners, shapes, where, strict=True)):
-            if (cylinder := cylinder_of(owner)) is None:
-                continue
-            self._is_line[k], self._radius[k] = isinstance(shape, Strand), cylinder.radius
-            line = own if self._is_line[k] else where[k - 1]
+    def __init__(self, able: Sequence[Deforming], where: Sequence[slice]) -> None:
+        self._ends = np.full((len(able), 2), -1)
+        self._radius = np.array([one.cylinder for one in able], dtype=np.float64)
+        self._is_line = np.array([one.cylinder > 0.0 and isinstance(one.shape, Strand) for one in able], dtype=np.bool_)
+        for k in np.flatnonzero(self._radius).tolist():
+            line = where[k if self._is_line[k] else k - 1]
             self._ends[k] = line.start, line.stop - 1
         self.lines = frozenset(np.flatnonzero(self._is_line).tolist())
 

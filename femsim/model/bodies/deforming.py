@@ -28,6 +28,8 @@ class Deforming:
         Their weights, which sum to one.
     number : ndarray, (n,)
         Node that each point belongs to, by its place in the nodes of the part.
+    cylinder : float, m
+        Radius of the cylinder whose round side this is, or whose caps; 0 for all others.
     """
 
     shape: Surface | Strand
@@ -35,6 +37,7 @@ class Deforming:
     node: np.ndarray
     weight: np.ndarray
     number: np.ndarray
+    cylinder: float = 0.0
 
     def positions(self, nodes: np.ndarray) -> np.ndarray:
         """Positions of the points from those of the nodes of the part, (k, 3), m."""
