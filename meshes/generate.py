@@ -34,7 +34,7 @@ def box_tets(size: ArrayLike, divisions: int | Sequence[int], *, alternating: bo
         If a length is not positive or a number of cells is less than 1.
     """
     lengths = _positive("box_tets", "size", size, 3)
-    counts = _counts("box_tets", "divisions", divisions, 3)
+    counts = _counts("box_tets", "divisions", divisions, ("x", "y", "z"))
     points, tets = _lattice(counts, "alternating" if alternating else "alike")
     source = f"box_tets({lengths.tolist()}, {counts}{'' if alternating else ', alternating=False'})"
     return make_tetmesh(0.5 * points * lengths, tets, name="box", source=source)
@@ -58,7 +58,7 @@ def cylinder_tets(radius: float, length: float, divisions: Sequence[int]) -> Tet
         If a length is not positive or a number of cells is not allowed.
     """
     r, h = _positive("cylinder_tets", "radius and length", (radius, length), 2).tolist()
-    across, along = _counts("cylinder_tets", "divisions", divisions, 2)
+    across, along = _counts("cylinder_tets", "divisions", divisions, ("the diameter", "the length"))
     _require_even("cylinder_tets", "divisions[0]", across)
     points, tets = _lattice((across, across, along), "outward")
     bent = np.column_stack([r * _to_ball(points[:, :2]), 0.5 * h * points[:, 2]])
@@ -84,7 +84,7 @@ def ball_tets(radius: float, divisions: int) -> TetMesh:
         If the radius is not positive or the number of cells is not allowed.
     """
     (r,) = _positive("ball_tets", "radius", (radius,), 1).tolist()
-    (count,) = _counts("ball_tets", "divisions", (divisions,), 1)
+    (count,) = _counts("ball_tets", "divisions", (divisions,), ("the diameter",))
     _require_even("ball_tets", "divisions", count)
     points, tets = _lattice((count, count, count), "outward")
     return make_tetmesh(r * _to_ball(points), tets, name="ball", source=f"ball_tets({r}, {count})")
@@ -315,10 +315,12 @@ def _positive(function: str, what: str, values: ArrayLike, count: int) -> Floats
     return numbers
 
 
-def _counts(function: str, what: str, values: int | Sequence[int], count: int) -> tuple[int, ...]:
+def _counts(function: str, what: str, values: int | Sequence[int], along: tuple[str, ...]) -> tuple[int, ...]:
+    count = len(along)
     numbers = (values,) * count if isinstance(values, (int, np.integer)) else tuple(values)
     if len(numbers) != count:
-        raise MeshError(f"{function}: {what} is {numbers!r}, but must be {count} integers of at least 1.")
+        ways = f"{', '.join(along[:-1])} and {along[-1]}"
+        raise MeshError(f"{function}: {what} is {numbers!r}, but must be {count} integers of at least 1: cells along {ways}.")
     return tuple(_segments(function, what, number, 1) for number in numbers)
 
 

@@ -28,6 +28,10 @@ def cube(**options: object) -> fs.Scene:
     return made
 
 
+def finished() -> fs.Run:
+    return fs.simulate(cube())
+
+
 def arm_scene() -> fs.Scene:
     scene = fs.Scene("arm", dt=0.01, duration=0.1)
     scene.add_robot("arm7.urdf", name="arm")
@@ -48,6 +52,9 @@ def arm_scene() -> fs.Scene:
         (lambda: arm_scene().join("arm.left_fingr", "world", at=(0, 0, 0)), fs.InputError, "did you mean 'arm.left_finger'"),
         (lambda: arm_scene().join("arm", "wrld", at=(0, 0, 0)), fs.InputError, "did you mean 'world'"),
         (lambda: fs.__wrong__, AttributeError, "no attribute '__wrong__'$"),
+        (lambda: finished().times, AttributeError, r"a run has no attribute 'times'; did you mean .*steps\['time_s'\]"),  # type: ignore[attr-defined]
+        (lambda: finished().marker, AttributeError, "a run has no attribute 'marker'; did you mean 'markers'"),  # type: ignore[attr-defined]
+        (lambda: fs.cylinder_tets(0.01, 0.1, (2, 2, 8)), fs.MeshError, "2 integers of at least 1: cells along the diameter and"),
         (lambda: fs.make_solver("pgss"), fs.ContactError, "did you mean 'pgs'"),
         (lambda: fs.make_solver("pgs", max_iter=3), fs.ContactError, "did you mean 'max_iterations'"),
         (lambda: fs.simulate(scene(), max_iter=3), TypeError, r"simulate\(\) has no parameter 'max_iter'; did you mean 'max_it"),

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
 from femsim.base.columns import Columns
-from femsim.base.errors import InputError, Named
+from femsim.base.errors import InputError, Named, no_attribute
 from femsim.base.notebook import Shown, card
 from femsim.base.status import Status
 from femsim.run.showing import film_of, plots_of, table_of
@@ -25,6 +25,12 @@ if TYPE_CHECKING:
 _MOST_PAIRS = 8
 #: Most reasons of the health verdict that a summary lists.
 _MOST_REASONS = 5
+#: What others call parts of a run.
+_OTHER_WORDS = {
+    "time": "steps['time_s']", "times": "steps['time_s']", "t": "steps['time_s']", "data": "table", "results": "table",
+    "forces": "sensors", "positions": "markers", "to_dataframe": "to_pandas", "df": "to_pandas", "health": "verdict",
+    "converged": "status",
+}  # fmt: skip
 #: A first step that takes more ms than this, and so many times the median of the others, compiled kernels.
 _COMPILES, _MANY_TIMES = 1000.0, 20.0
 
@@ -247,6 +253,13 @@ class Run:
         readings = {name: f"run.{group}[{name!r}]" for group in SERIES for name in getattr(self, group)}
         for group, what in kinds.items():
             object.__setattr__(self, group, Named(what, getattr(self, group), readings))
+
+    if not TYPE_CHECKING:  # which knows the names better
+
+        def __getattr__(self, name: str) -> NoReturn:
+            """Name the nearest of what a run has; asked for what is not there."""
+            known = {*type(self).__annotations__, *dir(type(self))}
+            raise no_attribute("a run", name, [word for word in known if not word.startswith("_")], _OTHER_WORDS)
 
     def __getstate__(self) -> dict[str, Any]:
         """Give copies, and other processes, all but the simulation at its end, which cannot be copied."""
