@@ -6,7 +6,9 @@ The layout (Debian's ParaView 5.11 opens it with the right times, and it stays r
     frames/NAME_000123.vtu          "tetra" parts
     frames/NAME_000123.vtp          "triangle", "line" and "points" parts
                                     (no new file for an unchanged part; the indices list the old one again)
-    frames/NAME.vtu.series          index of one part (.vtp.series likewise); up to 25 frames late
+    frames/NAME.vtu.series          index of one part (.vtp.series likewise); up to 25 frames late, or a second
+
+A long index is rewritten once a second: after each frame, as a short one, it would cost more the longer the series is.
 
 Every file is written under a temporary name and then renamed, data files before the index that lists them, so at any moment each
 index on disk is complete and lists only complete files. (Nothing is synced to disk: this protects against a killed process, not
@@ -24,6 +26,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
+from time import monotonic
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self
 from xml.etree import ElementTree
@@ -45,6 +48,7 @@ __all__ = ["PvdSeries", "read_pvd"]
 
 EXTENSION: dict[str, str] = {"tetra": "vtu", "triangle": "vtp", "line": "vtp", "points": "vtp"}
 _SERIES_EVERY = 25  # frames between two writes of the .series files, each of which costs as much time as the PVD index
+_LONG, _INDEX_S = 1 << 20, 1.0  # bytes of a PVD index that is written at most so often, s
 
 _PVD_HEAD = (
     b'<?xml version="1.0"?>\n'
@@ -72,7 +76,8 @@ class PvdSeries:
     points_dtype : {"float64", "float32"}
         Precision of the stored positions.
     index_every : int
-        Rewrite the PVD index every n frames (and on `close`). 1 = nothing is lost if the process is killed.
+        Rewrite the PVD index every n frames (and on `close`). 1 = nothing is lost if the process is killed, or a second of a long
+        series.
     components : mapping of str to tuple of str, optional
         Component names by field, for instance of a quaternion; default: numbers.
     background : bool
@@ -100,6 +105,8 @@ class PvdSeries:
     [0.0]
     """
 
+    clock = staticmethod(monotonic)
+
     def __init__(
         self,
         pvd_path: Path,
@@ -120,6 +127,7 @@ class PvdSeries:
         self._components = dict(components or {})
         self._files: dict[str, _PartFiles] = {}
         self._pending = 0
+        self._indexed_at, self._series_at = self.clock(), -_SERIES_EVERY
         self._worker = Worker(background)
         self._listed = 0  # bytes of the index before the frame in writing
         self.frames_dir.mkdir(parents=True, exist_ok=True)
@@ -200,10 +208,11 @@ class PvdSeries:
                 f"file={quoted(self._prefix + files.file)}/>\n"
             ).encode()
         self._pending += 1
-        if self._pending >= self._index_every:
+        if self._pending >= self._index_every and (len(self._index) <= _LONG or self.clock() > self._indexed_at + _INDEX_S):
             new.append(self._index_file())
-        if self.n_frames % _SERIES_EVERY == 0:
-            new += self._series_files()
+            if self.n_frames >= self._series_at + _SERIES_EVERY:
+                new += self._series_files()
+                self._series_at = self.n_frames
         self._worker.start(lambda: _write(new))
 
     @property
@@ -280,7 +289,7 @@ class PvdSeries:
             raise
 
     def _index_file(self) -> tuple[str, bytes]:
-        self._pending = 0
+        self._pending, self._indexed_at = 0, self.clock()
         return str(self.pvd_path), b"".join([_PVD_HEAD, self._index, _PVD_TAIL])
 
     def __enter__(self) -> Self:
