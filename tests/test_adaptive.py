@@ -190,3 +190,22 @@ def test_contacts_in_frames_have_the_mean_forces_of_the_whole_step(tmp_path: Pat
     landed = np.abs(run.sensors["box"].force[:, 2]) > 1e-3
     assert len(shown) == 12 and (run.steps["substeps"][landed] > 1).sum() >= 2
     np.testing.assert_allclose(shown, run.sensors["box"].force, atol=1e-5 * np.abs(shown).max())  # fields are float32
+
+
+@pytest.mark.parametrize("shortest", [1e-3, 1e-4])
+def test_a_joint_breaks_when_it_bears_too_much(shortest: float) -> None:
+    """It broke at the end of the longest step: the box fell up to 10 ms late, 0.4 m/s too slow, whatever the tolerance."""
+    jump, weight, pull = 0.2003, 9.81, 30.0
+    scene = fs.Scene("breaks", dt="auto", dt_bounds=(shortest, 1e-2), time_tolerance=1e-5, duration=0.4)
+    scene.add_rigid("box", fs.Box((0.05,) * 3), mass=1.0, load=lambda t: ((0.0, 0.0, -pull if t > jump else 0.0), (0.0,) * 3))
+    scene.join("box", "world", at=(0, 0, 0), breakable=(18.0, 5.0), name="weld")
+    scene.sensor("box", "box", kind="marker")
+    scene.sensor("weld", "weld", kind="reaction")
+    run = fs.simulate(scene)
+    speed = (weight + pull) * np.maximum(run.markers["box"].time - jump, 0.0)
+    behind = 0.5 * speed**2 / (weight + pull) + run.markers["box"].position[:, 2]
+    assert (np.abs(behind) <= 2.0 * shortest * speed + 1e-9).all()
+    held, late = run.sensors["weld"].force[:, 2], 2.0 * shortest * pull / 0.01
+    np.testing.assert_allclose(held, [weight] * 20 + [held[20]] + [0.0] * 19, atol=1e-9)
+    assert weight * 0.03 < held[20] < weight * 0.03 + 2.0 * late
+    assert run.steps["substeps"][:20].max() == 1 and run.steps["substeps"][20] > 2

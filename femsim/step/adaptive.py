@@ -91,11 +91,11 @@ def local_error(system: System, old: State, new: State, theta: float) -> float:
 def take_adaptive_step(stepper: Stepper, lengths: StepLengths, max_halvings: int = 0) -> StepReport:
     """Advance by the longest step, in parts that keep the local error within its tolerance.
 
-    A part whose estimate is too large, or that cannot be solved, is undone and taken at half the length or less, down to the
-    shortest, which is taken as :func:`femsim.step.advance.take_step` takes it, whatever its error. A part that follows one with
-    little error is twice as long; one whose contacts are proved infeasible is taken as it is. Parts are the longest step over
-    powers of two and begin at multiples of their length, so the same input takes the same steps, and the tables have a row each
-    ``lengths.longest``.
+    A part whose estimate is too large, in which a joint breaks, or that cannot be solved, is undone and taken at half the length
+    or less, down to the shortest, which is taken as :func:`femsim.step.advance.take_step` takes it, whatever its error. A part
+    that follows one with little error is twice as long; one whose contacts are proved infeasible is taken as it is. Parts are the
+    longest step over powers of two and begin at multiples of their length, so the same input takes the same steps, and the tables
+    have a row each ``lengths.longest``.
 
     Parameters
     ----------
@@ -111,13 +111,13 @@ def take_adaptive_step(stepper: Stepper, lengths: StepLengths, max_halvings: int
     ContactError, numpy.linalg.LinAlgError
         That of a shortest part which gave nothing to go on with.
     """
-    before, settings = stepper.state, stepper.settings
+    before, settings, joints = stepper.state, stepper.settings, stepper.system.joints
     end, ticks, order = before.t + lengths.longest, 2**lengths.levels, 3 if settings.theta == 0.5 else 2
     parts: list[Attempt] = []
     tick, level = 0, min(before.level, lengths.levels)
     try:
         while tick < ticks:
-            start, dt = stepper.state, lengths.longest / 2**level
+            start, dt, broken = stepper.state, lengths.longest / 2**level, joints.broken()
             stepper.settings = replace(settings, dt=dt)
             if level == lengths.levels:
                 report = take_step(stepper, max_halvings)
@@ -126,7 +126,8 @@ def take_adaptive_step(stepper: Stepper, lengths: StepLengths, max_halvings: int
                 part = attempt(stepper)
             if part.report is not None:
                 part.report.time_error = local_error(stepper.system, start, stepper.state, settings.theta)
-            error = part.report.time_error if part.report is not None and part.grade == SOLVED else math.inf
+            known = part.report is not None and part.grade == SOLVED and joints.broken() == broken
+            error = part.report.time_error if part.report is not None and known else math.inf
             if level < lengths.levels and not error <= lengths.tolerance and part.grade != INFEASIBLE:
                 stepper.restore(start)
                 level += _halvings(error / lengths.tolerance, order, lengths.levels - level)

@@ -123,6 +123,10 @@ class Joints:
         ]
         return min(weak)[2] if weak else None
 
+    def broken(self) -> int:
+        """How many have broken so far."""
+        return sum(isinstance(own, Joined) and own.broken for own in self._couplings)
+
     def jacobian(self, state: State) -> tuple[sp.csr_matrix, np.ndarray]:
         """Rows of joints that velocities of a state keep, (p, n), and numbers of the vectors they are components of, (p,)."""
         kept = [self._couplings[k].constraint_at(self._q_of(k, state)) for k in self.numbers]
