@@ -12,6 +12,10 @@ from scipy.signal import butter, lfilter
 from scipy.spatial.transform import Rotation
 
 import femsim as fs
+from contact.solvers import make_solver
+from femsim.run.instruments import Instrument
+from femsim.run.recorder import Recorder
+from femsim.step.stepper import Stepper
 
 
 def wrist(**options: object) -> tuple[fs.Run, np.ndarray, np.ndarray]:
@@ -369,3 +373,24 @@ def test_a_tool_turns_with_the_held_nodes_that_carry_it(stiffness: tuple[float, 
     run = fs.simulate(scene)
     assert run.sensors["wrist"].torque[-1, 0] == pytest.approx(0.024 * 9.81 * 0.03 * np.sin(1.5), rel=1e-2)
     np.testing.assert_allclose(run.sensors["wrist_measured"].torque[-1], 0.0, atol=5e-5)
+
+
+def test_frames_and_samples_are_on_time_after_many_steps() -> None:
+    """Times are sums of steps: after 342 s in steps of 1 ms each frame and sample came a step late."""
+    dt, time = 0.001, 0.0
+    scene = fs.Scene("box", dt=dt, duration=0.01)
+    scene.add_rigid("box", fs.Box((0.01,) * 3), mass=1.0)
+    recorder = Recorder(Stepper(scene, make_solver("auto")), None, fps=100.0)
+    instrument = Instrument(fs.Reading(rate=20.0), dt, np.zeros(3))
+    pose, frames, samples = (np.eye(3), np.zeros(3)), [], []
+    for step in range(1_000_000):
+        if step:
+            time += dt
+        if recorder.frame_due(time):
+            frames.append(step)
+        if (step % 50 < 2 or step % 50 == 49) and instrument.read(time, np.full(6, float(step)), np.zeros(3), pose, None)[
+            0
+        ] == step:
+            samples.append(step)
+    assert frames == list(range(0, 1_000_000, 10))
+    assert samples == list(range(0, 1_000_000, 50))

@@ -12,6 +12,8 @@ from femsim.scene.reading import Reading
 
 #: The 128-bit numbers of the generator of noise are kept in two words of 64 bits.
 _WORD = 1 << 64
+#: Part of a step by which a time may fall short of a frame or sample: times are sums of steps, off by 2e-8 s after a million.
+ON_TIME = 1e-3
 
 
 class Instrument:
@@ -39,7 +41,7 @@ class Instrument:
             raise InputError(f"rate of a reading is {reading.rate:g} Hz; steps of {dt:g} s give at most {1.0 / dt:g} Hz.")
         from scipy.signal import butter
 
-        self.reading, self.gravity = reading, gravity
+        self.reading, self.gravity, self._slack = reading, gravity, ON_TIME * dt
         self._sections = None if reading.lowpass is None else butter(2, reading.lowpass, fs=1.0 / dt, output="sos")
         self.reset()
 
@@ -96,7 +98,7 @@ class Instrument:
                 self._filter = sosfilt_zi(self._sections)[:, :, None] * shown
             filtered, self._filter = sosfilt(self._sections, shown[None], axis=0, zi=self._filter)
             shown = filtered[0]
-        if r.rate is None or time >= self._next_sample - 1e-9:
+        if r.rate is None or time >= self._next_sample - self._slack:
             self._held = shown + r.bias + r.noise * self._noise.standard_normal(6)
             if r.rate is not None:  # samples stand on one grid of times, also of a reading that starts late
                 self._next_sample += max(1.0, np.floor((time - self._next_sample) * r.rate + 1.0 + 1e-9)) / r.rate

@@ -20,6 +20,7 @@ from femsim.run.checkpoint import Checkpoint
 from femsim.run.columns import cell, step_columns, step_row
 from femsim.run.frames import Frames
 from femsim.run.health import HealthWatch
+from femsim.run.instruments import ON_TIME
 from femsim.run.sensors import Sensors, sensor_columns
 from femsim.step.report import StepReport
 from femsim.step.stepper import Stepper
@@ -219,7 +220,7 @@ class Recorder:
 
     def frame_due(self, time: float) -> bool:
         """Whether a frame is due at a time (s)."""
-        if time < self._next_frame - 1e-9:
+        if time < self._next_frame - ON_TIME * self.stepper.settings.dt:
             return False
         self._next_frame += self.frame_interval * max(1.0, np.floor((time - self._next_frame) / self.frame_interval + 1.0 + 1e-9))
         return True
