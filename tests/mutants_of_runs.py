@@ -93,7 +93,7 @@ MUTANTS = (
     ),
     Mutant(
         "sensors", "samples are taken late", RUN + "instruments.py",
-        "if r.rate is None or time >= self._next_sample - 1e-9:", "if r.rate is None or time > self._next_sample + 1e-9:",
+        "if r.rate is None or time >= self._next_sample - self._slack:", "if r.rate is None or time > self._next_sample + 1e-9:",
         "test_sensors_options.py",
     ),
     Mutant(

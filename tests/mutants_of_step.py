@@ -145,6 +145,10 @@ MUTANTS = (
         "test_adaptive.py::test_backward_euler_falls_short_by_half_of_g_dt_squared",
     ),
     Mutant(
+        "physics", "joints break at the end of the longest step", STEP + "adaptive.py",
+        " and joints.broken() == broken", "", "test_adaptive.py::test_a_joint_breaks_when_it_bears_too_much",
+    ),
+    Mutant(
         "physics", "points catch at seams", STEP + "point_contacts.py",
         "found = found.select(~covered)", "found = found.select(covered | ~covered)",
         "test_seams.py::test_what_slides_over_a_seam_does_not_catch",
