@@ -64,11 +64,11 @@ class HealthWatch:
         self.findings, self.stop = Findings(), ""
         system, start = stepper.system, stepper.state.energy
         #: energies in J: put in, lowest of kinetic + elastic + known losses - work, largest that passed, work at the last step,
-        #: the part of it that undid penetrations, and the least that counts; what friction, Prony terms, joints and all
-        #: else took
+        #: the part of it that undid penetrations, what of that undid those of steps before, which nobody put in, and the least
+        #: that counts; what friction, Prony terms, joints and all else took
         self._energy = {
-            "in": start, "lowest": start, "passed": start, "work": 0.0, "pushed": 0.0, "least": stepper.least_energy,
-            "start": start, "friction": 0.0, "viscous": 0.0, "joint": 0.0, "other": 0.0,
+            "in": start, "lowest": start, "passed": start, "work": 0.0, "pushed": 0.0, "mended": 0.0,
+            "least": stepper.least_energy, "start": start, "friction": 0.0, "viscous": 0.0, "joint": 0.0, "other": 0.0,
         }  # fmt: skip
         self._inverted = [0] * len(system.bodies)
         self._words = [("", "")] * len(system.bodies)
@@ -192,7 +192,8 @@ class HealthWatch:
         e = self._energy
         held = report.kinetic_energy + report.elastic_energy
         e["pushed"] += report.vitals.pushed
-        work = report.work + e["pushed"]
+        e["mended"] += report.vitals.mended
+        work = report.work + e["pushed"] - e["mended"]
         # joints take their part after it was put in; what pushes out of an overlap went in also where a drive took it out again
         given = report.work + report.joint_loss
         gain, e["work"] = given - e["work"], given
@@ -221,13 +222,16 @@ class HealthWatch:
         """Say what to do about energy, J, from nowhere, which may be part of what pushed apart that overlapped at the start."""
         signs = self._stepper.vital_signs
         pushed = [(depth, pair) for pair, depth in signs.at_start.items() if not (signs.led(*pair) or signs.soft(*pair))]
-        if pushed and created <= self._energy["pushed"]:
+        e = self._energy
+        if pushed and created <= e["pushed"] - e["mended"]:
             depth, pair = max(pushed)
             first, second = (self._names[k] for k in pair)
             return (
                 f"Contact pushes apart what overlaps at the start, most of all {first} and {second}, by {1e3 * depth:.3g} mm: "
                 "let it touch instead."
             )
+        if created <= e["mended"]:
+            return "Contact pushes out what the steps before let in, as past bends of faces. Take a smaller dt."
         return _SMALLER if self._stepper.settings.conserving else _OTHER
 
     def _depths(self, vitals: Vitals, when: When) -> None:
@@ -587,7 +591,7 @@ class HealthWatch:
         """Go on from what :meth:`memory` gave."""
         self.stop = ""
         self.findings = Findings({key: Reason(**fields) for key, fields in memory["reasons"].items()})
-        self._energy = dict(memory["energy"])
+        self._energy |= memory["energy"]
         self._inverted = list(memory["inverted"])
         self._words = [(first, actors) for first, actors in memory["words"]]
         self._crept = {(int(a), int(b)): float(way) for a, b, way in memory["crept"]}

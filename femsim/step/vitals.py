@@ -26,6 +26,8 @@ from femsim.step.thin_shapes import ThinShapes, narrow_shapes, thickness, thin_s
 
 #: Contacts stick for certain whose tangential force is at most this part of what friction allows.
 _STICKS = 0.95
+#: What overlaps at the start is apart after the time that the fastest push takes, and so many steps.
+_PUSHES = 50
 #: Contacts press that bear more than this part of the largest normal force.
 _PRESSES = 1e-6
 
@@ -75,6 +77,8 @@ class Vitals:
         Rigid part or rod among them that turned most, and by how much.
     pushed : float, J
         Energy that contact put in by undoing penetrations.
+    mended : float, J
+        Part of that by undoing what the steps before had let in, not what overlapped at the start or drives lead in.
     snags : tuple of Snag
         What rigid parts press on the nodes of soft bodies, and what of it pushes these along their surface.
     locked : tuple of int
@@ -89,6 +93,7 @@ class Vitals:
     way: tuple[int, float] = (-1, 0.0)
     turn: tuple[int, float] = (-1, 0.0)
     pushed: float = 0.0
+    mended: float = 0.0
     snags: tuple[Snag, ...] = ()
     locked: tuple[int, ...] = ()
 
@@ -107,6 +112,7 @@ class Vitals:
             way=max((one.way for one in parts), key=lambda found: found[1]),
             turn=max((one.turn for one in parts), key=lambda found: found[1]),
             pushed=sum(one.pushed for one in parts),
+            mended=sum(one.mended for one in parts),
             locked=tuple(sorted({part for one in parts for part in one.locked})),
         )
 
@@ -286,13 +292,17 @@ class VitalSigns:
         kernels.undoing(contacts.gap, problem.dt, self._contacts.correction, self._fastest, speed)
         if self._softness is not None:  # penetrations of soft contacts are elastic energy
             speed *= self._softness[contacts.part[:, 0], contacts.part[:, 1]] == 0.0
-        pushed = problem.dt * float(contacts.lam[:, 0] @ speed)
+        each = problem.dt * contacts.lam[:, 0] * speed
+        pushed = float(each.sum())
+        mended = pushed
+        if self._from and new.t < _PUSHES * problem.dt + max(self._from.values()) / self._fastest:
+            mended = float(each[self._from_start(contacts.part) == 0.0].sum())
         depths = [Depth((one.part, one.soft), depth, depth / one.edge) for one, depth in self._thin.depths(new, placed)]
         on_rods = self._thin_on_rods.depths(new, placed)
         depths += [Depth((thin.part, thin.rod), depth, depth / thin.radius) for thin, depth in on_rods]
         between = max(depths, key=lambda found: found.share, default=_NO_DEPTH)
         creep, snags = self._creep(problem, lam, forces), self._snags.find(contacts, new)
-        return Vitals(self._deepest(pressed.parts, pressed.gaps), led, between, creep, inverted, way, turn, pushed, snags)
+        return Vitals(self._deepest(pressed.parts, pressed.gaps), led, between, creep, inverted, way, turn, pushed, mended, snags)
 
     def _deepest(self, parts: np.ndarray, gaps: np.ndarray) -> Depth:
         """Pair that is deepest relative to its size, and beyond where it started."""
