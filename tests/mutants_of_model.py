@@ -163,7 +163,7 @@ MUTANTS = (
     ),
     Mutant(
         "physics", "a capsule lies across its axis on faces", "femsim/model/faces.py",
-        "shape.half_length * np.asarray(rotation)[:, 2]", "shape.half_length * np.asarray(rotation)[:, 0]",
+        "shape.half_length * turn[:, 2]", "shape.half_length * turn[:, 0]",
         "test_small_balls.py::test_it_lies_on_the_face_between_nodes",
     ),
     Mutant(

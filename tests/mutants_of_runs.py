@@ -129,6 +129,11 @@ MUTANTS = (
         "test_health_watch.py",
     ),
     Mutant(
+        "judges", "pushing out what steps let in is work", RUN + "health.py",
+        ' - e["mended"]\n', '\n',
+        "test_verdict.py::test_energy_of_pushing_out_what_steps_let_in_comes_from_nowhere",
+    ),
+    Mutant(
         "judges", "elements that recover count on", RUN + "health.py",
         "                self._inverted[k] = 0\n", "                pass\n",
         "test_health_watch.py",
