@@ -144,6 +144,11 @@ MUTANTS = (
         "test_deformable.py::test_a_small_body_over_a_facet_of_a_large_one_is_not_in_it",
     ),
     Mutant(
+        "physics", "what is beside an edge of its own body is in it", "contact/vertex_kernels.py",
+        "if q < 0 and in_front_of_edge(e, offset, least, features):", "if q < 0 and distance < 0.0:",
+        "test_deformable.py::test_a_spike_beside_an_edge_of_its_own_body_is_not_in_it",
+    ),
+    Mutant(
         "physics", "what is in front of a flush box beside its own is outside", "contact/vertex_kernels.py",
         "return not encloses(here, points, triangles, tree)", "return True",
         "test_deformable.py::test_points_beside_the_seam_of_two_boxes_are_inside",

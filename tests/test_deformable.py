@@ -369,6 +369,23 @@ def test_a_mat_is_in_contact_with_itself_only_where_it_is_folded() -> None:
     assert contacts.gap[level].min() > 0  # in the crease, of one cell, what is drawn here may pass itself
 
 
+def test_a_spike_beside_an_edge_of_its_own_body_is_not_in_it() -> None:
+    """Hanging beside a block: it faces its upper face alone, of which the edge is the closest, half a metre above its tip."""
+    block = fs.box_tets((1.0, 1.0, 1.0), 1).surface()
+    corner, triangles = block.points + (0.5, 0.5, 0.5), block.triangles
+    for aside in (0.1, 0.04, -0.1):
+        tip = np.array([1.0 + aside, 0.45, 0.52])
+        spike = tip + np.array([(0, 0, 0), (0.03, -0.03, 2), (0.03, 0.03, 2), (-0.03, 0.0, 2)])
+        points = np.concatenate([corner, spike])
+        faces = np.concatenate([triangles, np.array([[0, 2, 1], [0, 3, 2], [0, 1, 3], [1, 2, 3]]) + len(corner)])
+        detector = DeformableDetector([Surface(len(points), faces, np.ones(len(faces)))], np.array([[True]]), points)
+        found = detector.detect(points, 0.05)
+        inside = signed_distance(tip, corner, triangles)
+        assert inside == pytest.approx(aside)
+        gaps = found.gap[(found.kind == VERTEX_FACE) & (found.point[:, 0, 0] == len(corner))]
+        assert (gaps.min() < 0.0) if aside < 0.0 else not (gaps < 0.0).any()
+
+
 def test_a_strand_is_in_contact_with_itself_where_it_is_far_enough_along() -> None:
     """A helix with turns 5 mm apart and a thickness of 4 mm: gaps of about 1 mm, all a whole turn apart; a straight one: none."""
     angle = np.linspace(0, 6 * np.pi, 160)
