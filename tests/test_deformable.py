@@ -372,7 +372,7 @@ def test_a_mat_is_in_contact_with_itself_only_where_it_is_folded() -> None:
 def test_a_spike_beside_an_edge_of_its_own_body_is_not_in_it() -> None:
     """Hanging beside a block: it faces its upper face alone, of which the edge is the closest, half a metre above its tip."""
     block = fs.box_tets((1.0, 1.0, 1.0), 1).surface()
-    corner, triangles = block.points + (0.5, 0.5, 0.5), block.triangles
+    corner, triangles = shifted(block.points, 0.5, 0.5, 0.5), block.triangles
     for aside in (0.1, 0.04, -0.1):
         tip = np.array([1.0 + aside, 0.45, 0.52])
         spike = tip + np.array([(0, 0, 0), (0.03, -0.03, 2), (0.03, 0.03, 2), (-0.03, 0.0, 2)])
