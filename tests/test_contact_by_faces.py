@@ -308,13 +308,13 @@ def test_what_cannot_have_faces_is_said() -> None:
     scene.add_floor()
     scene.add_soft("cube", fs.box_tets((0.04, 0.04, 0.04), 1), RUBBER)
     scene.add_rigid("ball", fs.Sphere(0.01), density=900.0, position=(0, 0, 0.05))
-    scene.add_rigid("disc", fs.Cone(0.01, 0.01), density=900.0, position=(0, 0, 0.11))
+    scene.add_rigid("disc", fs.Revolved([(0.0, 0.0), (0.01, 0.0)], 0.005), density=900.0, position=(0, 0, 0.11))
     scene.add_rigid("box", fs.Box((0.01, 0.01, 0.01)), density=900.0, position=(0, 0, 0.08))
     finger = fs.Finger("left", fs.Box((0.01, 0.01, 0.01)), (0.05, 0, 0), (-1, 0, 0))
     scene.add_gripper("hand", [finger], position=(0, 0, 0.2))
     for names, words in (
-        ((), "names nothing"), (("cube",), "deforms"), (("disc",), "has a Cone; name parts"), (("floor",), "Plane"),
-        (("bax",), "did you mean 'box'"), (("box", "disc"), "Sphere, Capsule and Cylinder"), ((["box"],), "one by one"),
+        ((), "names nothing"), (("cube",), "deforms"), (("disc",), "has a Revolved; name parts"), (("floor",), "Plane"),
+        (("bax",), "did you mean 'box'"), (("box", "disc"), "Sphere, Capsule, Cylinder and Cone"), ((["box"],), "one by one"),
     ):  # fmt: skip
         with pytest.raises(fs.InputError, match=words):
             scene.contact_by_faces(*names)

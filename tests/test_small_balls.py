@@ -125,7 +125,9 @@ def test_the_centre_of_a_ball_is_held_off_by_each_of_two_facets() -> None:
         (fs.Cylinder(0.0149, 0.02), True),
         (fs.Cylinder(0.03, 0.0049), True),
         (fs.Cylinder(0.0151, 0.02), False),
-        (fs.Cone(0.005, 0.005), False),
+        (fs.Cone(0.0149, 0.02), True),
+        (fs.Cone(0.0151, 0.02), False),
+        (fs.Revolved([(0.0, 0.0), (0.005, 0.0)], 0.002), False),
     ],
 )
 def test_free_ones_and_obstacles_below_three_elements_across_have_it_by_default(shape: fs.Sphere, expected: bool) -> None:
@@ -152,11 +154,11 @@ def test_a_driven_ball_that_nodes_let_through_is_said() -> None:
     scene.drive(ball, fs.Motion([0, 0.3], [(0, 0, 0), (0, 0, -0.02)]))
     run = fs.simulate(scene)
     assert run.verdict != "good" and "went between its surface nodes" in " ".join(run.reasons)
-    assert "Sphere, Capsule and Cylinder" in " ".join(run.reasons)
+    assert "Sphere, Capsule, Cylinder and Cone" in " ".join(run.reasons)
 
 
 def test_two_balls_on_a_stick_lie_on_both() -> None:
-    """Pieces of one part, each of which has a line of its own; of a cone, which has none, there is word."""
+    """Pieces of one part, each of which has a line of its own; of a plate, which has none, there is word."""
     scene = fs.Scene("two", dt=0.005)
     pad(scene)
     balls = [fs.Piece(fs.Sphere(0.005), position=(x, 0, 0)) for x in (-0.012, 0.012)]
@@ -167,9 +169,9 @@ def test_two_balls_on_a_stick_lie_on_both() -> None:
         assert sim.verdict == "good" and sim.pose("two")[1] == pytest.approx([0.0037, 0.0021, 0.005], abs=2e-5)
         of = {part.name: k for k, part in enumerate(scene.parts)}
         assert sim.stepper.contacts.by_faces[of["two"], of["pad"]]
-    with_cone = fs.Compound([*balls, fs.Piece(fs.Cone(0.005, 0.005))])
-    scene.add_rigid("three", with_cone, density=1000.0, position=(0, 0, 0.1))
-    with pytest.raises(fs.InputError, match="'three' has a Cone; name parts that are made of Box, Mesh, Sphere"):
+    with_plate = fs.Compound([*balls, fs.Piece(fs.Revolved([(0.0, 0.0), (0.005, 0.0)], 0.002))])
+    scene.add_rigid("three", with_plate, density=1000.0, position=(0, 0, 0.1))
+    with pytest.raises(fs.InputError, match="'three' has a Revolved; name parts that are made of Box, Mesh, Sphere"):
         scene.contact_by_faces("three")
     part: Part = scene.parts[-1]
     assert part.by_faces is None

@@ -8,16 +8,16 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from contact import Box, Capsule, Cylinder, Mesh, Shape, Sphere, Strand, Surface
+from contact import Box, Capsule, Cone, Cylinder, Mesh, Shape, Sphere, Strand, Surface
 from femsim.model.bodies.deforming import DEPTH, Deforming
 from femsim.model.parts import Part
-from femsim.model.solids import visual
-from meshes import cylinder_triangles
+from femsim.model.solids import cone_outline, visual
+from meshes import TriMesh, cylinder_triangles, revolved_triangles
 
 #: What parts are made of that have contact by faces, as messages say it.
-WITH_FACES = "Box, Mesh, Sphere, Capsule and Cylinder"
-#: Corners of the rims of a cylinder that has contact by its faces: its caps are polygons inside of the circles.
-_CORNERS = 16
+WITH_FACES = "Box, Mesh, Sphere, Capsule, Cylinder and Cone"
+#: Corners of the rims of a cylinder that has contact by its faces: its caps are polygons inside of the circles. And of a cone.
+_CORNERS, _SIDES = 16, 24
 #: Thickness of meshes that live: each simulation of a scene asks for it.
 _KEPT: WeakKeyDictionary[Mesh, np.ndarray] = WeakKeyDictionary()
 
@@ -29,7 +29,7 @@ def flat(shape: Shape) -> bool:
 
 def without_faces(part: Part) -> list[Shape]:
     """Shapes of a part that only the nodes of deforming bodies can meet."""
-    return [shape for shape, _, _ in part.shapes if not isinstance(shape, Box | Mesh | Sphere | Capsule | Cylinder)]
+    return [shape for shape, _, _ in part.shapes if not isinstance(shape, Box | Mesh | Sphere | Capsule | Cylinder | Cone)]
 
 
 def has_faces(part: Part) -> bool:
@@ -80,17 +80,21 @@ def _measured(mesh: Mesh) -> np.ndarray:
 def faces(part: Part) -> list[Deforming]:
     """Return the surfaces and lines by which deforming bodies have contact with a rigid part or obstacle that :func:`has_faces`.
 
-    No node moves their points: they are where the part is, ``rest`` in its frame. All :func:`flat` pieces are one surface, past
-    whose faces a point may be by half of what is behind, or of the least extent of the piece, and is still pushed out. A
-    ball is a point, a capsule a line, with its radius. A cylinder is two: its axis with its radius, for its round side, and after
-    that a prism for its caps and their rims, see :class:`femsim.step.flat_ends.FlatEnds`.
+    No node moves their points: they are where the part is, ``rest`` in its frame. All pieces with flat faces are one surface,
+    past whose faces a point may be by half of what is behind, or of the least extent of the piece, and is still pushed out. A
+    ball is a point, a capsule a line, with its radius, a cone a pyramid inside of it. A cylinder is two: its axis with its
+    radius, for its round side, and after that a prism for its caps and their rims, see :class:`femsim.step.flat_ends.FlatEnds`.
     """
     out, points, triangles, depths, count = [], [], [], [], 0
     for shape, turn, translation in part.shapes:
-        if not flat(shape):
+        if isinstance(shape, Sphere | Capsule | Cylinder):
             out += _round(shape, np.asarray(turn), np.asarray(translation))
             continue
-        surface = visual(shape, translation, turn)
+        surface = (
+            _pyramid(shape, np.asarray(turn), np.asarray(translation))
+            if isinstance(shape, Cone)
+            else visual(shape, translation, turn)
+        )
         lower, upper = shape.aabb
         points.append(surface.points)
         triangles.append(surface.triangles + count)
@@ -117,6 +121,12 @@ def _round(shape: Shape, turn: np.ndarray, translation: np.ndarray) -> list[Defo
     depth = np.full(len(drawn.triangles), 2.0 * DEPTH * min(shape.radius, shape.half_length))
     caps = _unmoved(Surface(len(drawn.points), drawn.triangles, depth, rigid=True), drawn.points @ turn.T + translation)
     return [replace(side, cylinder=shape.radius), replace(caps, cylinder=shape.radius)]
+
+
+def _pyramid(cone: Cone, turn: np.ndarray, translation: np.ndarray) -> TriMesh:
+    """Pyramid, or a frustum of one, inside of a cone in a pose."""
+    drawn = revolved_triangles(cone_outline(cone), _SIDES)
+    return replace(drawn, points=drawn.points @ turn.T + translation)
 
 
 def _unmoved(shape: Surface | Strand, points: np.ndarray) -> Deforming:

@@ -137,7 +137,7 @@ def mass_properties(shape: Shape | Compound) -> tuple[float, np.ndarray, np.ndar
     if isinstance(shape, Mesh):
         return solid_mass_properties(make_trimesh(shape.points, shape.triangles, name=shape.name, source=""), 1.0)
     if isinstance(shape, Cone):
-        return revolved_mass_properties(_outline(shape))
+        return revolved_mass_properties(cone_outline(shape))
     if isinstance(shape, Revolved):
         return revolved_mass_properties(padded_outline(shape.points, shape.padding, _MASS_ARCS))
     if isinstance(shape, Thread):
@@ -145,7 +145,7 @@ def mass_properties(shape: Shape | Compound) -> tuple[float, np.ndarray, np.ndar
     raise InputError(f"a {type(shape).__name__} has no mass properties.")
 
 
-def _outline(cone: Cone) -> np.ndarray:
+def cone_outline(cone: Cone) -> np.ndarray:
     """Radius and z, (n, 2) m, of the outline of a cone in the half plane, counter-clockwise."""
     h = cone.half_length
     points = [(0.0, -h), (cone.radius, -h), (cone.top, h)]
@@ -219,7 +219,7 @@ def visual(shape: Shape | Compound, translation: np.ndarray, rotation: np.ndarra
     elif isinstance(shape, Cylinder):
         surface = cylinder_triangles(shape.radius, 2.0 * shape.half_length)
     elif isinstance(shape, Cone):
-        surface = revolved_triangles(_outline(shape))
+        surface = revolved_triangles(cone_outline(shape))
     elif isinstance(shape, Capsule):
         surface = capsule_triangles(shape.radius, 2.0 * shape.half_length)
     elif isinstance(shape, Mesh):

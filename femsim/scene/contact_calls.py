@@ -139,15 +139,15 @@ class ContactCalls(SceneContents):
         more than 0.5 rad, and with rods where one is a mesh, unless it is smooth, convex and sampled by cells below half the
         rod's radius. They have it with both where they are small: where a shape is thinner than an element of the soft body's
         surface (its median edge; of a rod a link), or narrower than four in the middle one of its three extents. A `Sphere`,
-        `Capsule` or `Cylinder` counts with soft bodies where it is less than three elements across, or a cylinder shorter than
-        one: its centre line keeps its radius off their faces, and caps are polygons of 16 corners. Pairs whose friction differs
-        by direction never have it.
+        `Capsule`, `Cylinder` or `Cone` counts with soft bodies where it is less than three elements across, or shorter than one:
+        its centre line keeps its radius off their faces, caps are polygons of 16 corners, and a cone is a pyramid of 24 sides.
+        Pairs whose friction differs by direction never have it.
 
         Parameters
         ----------
         *bodies : Handle or str
             Rigid bodies, obstacles, links of grippers and robots, surfaces or groups, made of `Box`, `Mesh`, `Sphere`,
-            `Capsule` and `Cylinder`. Contact of rigid parts with each other stays what it is.
+            `Capsule`, `Cylinder` and `Cone`. Contact of rigid parts with each other stays what it is.
         on : bool
             Whether by faces; False: at the nodes alone, always.
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from contact import Box, Capsule, Cylinder, Mesh, Shape, Sphere, Strand
+from contact import Box, Capsule, Cone, Cylinder, Mesh, Shape, Sphere, Strand
 from contact.creases import is_smooth_and_convex, segments
 from femsim.base.errors import InputError
 from femsim.model.bodies.deforming import Deforming
@@ -20,8 +20,8 @@ from femsim.step.system import System
 #: middle one of its three extents, narrower than so many: measured, boxes of 2 elements and less tip or fall between nodes, of 3
 #: and more do not.
 THIN, NARROW = 1.0, 4.0
-#: ... of a ball, a capsule or a cylinder so many across: between nodes one of two sinks in by 0.3 elements, one of 1.4 falls
-#: through.
+#: ... of a ball, a capsule, a cylinder or a cone so many across: between nodes one of two sinks in by 0.3 elements, one of 1.4
+#: falls through.
 ROUND = 3.0
 #: ... and with a soft body where it has an edge that turns by more than this, rad: at the nodes, one that slides goes between
 #: them and its side ploughs those ahead.
@@ -45,7 +45,7 @@ def is_small(shape: Shape, element: float) -> bool:
     enough = element * (1.0 - 1e-9)
     lower, upper = shape.aabb
     thin, narrow, _ = np.sort(upper - lower)
-    if isinstance(shape, Sphere | Capsule | Cylinder):
+    if isinstance(shape, Sphere | Capsule | Cylinder | Cone):
         return bool(thin < THIN * enough or 2.0 * shape.radius < ROUND * enough)
     return bool(thin < THIN * enough or narrow < NARROW * enough)
 
