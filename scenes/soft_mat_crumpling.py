@@ -80,6 +80,7 @@ def build(
         steps = [(0, 0, 0), (-side * way, 0, 0), (-side * way, 0, 0), (0, 0, 0)]
         scene.drive(wall, fs.Motion([0.0, pushed, lowered, opened], steps))
         scene.sensor(name, wall, kind="mount")
+    scene.contact_by_faces("left", "right")  # at the nodes, the rim of the mat would get under a wall, into its gap to the floor
     lid = scene.add_rigid(
         "lid",
         fs.Box((0.5 * length * narrow - 1e-3, width, thick)),
