@@ -46,6 +46,10 @@ from femsim.base.place import ROOT, __version__ as __version__
 #: What public names are called elsewhere.
 _OTHER_WORDS = {"read_run": "load_run", "open_run": "load_run", "load_results": "load_run", "read_results": "load_run"}
 _OTHER_WORDS |= dict.fromkeys(("load_urdf", "read_urdf", "load_mjcf", "read_mjcf"), "load_robot")
+_OTHER_WORDS |= dict.fromkeys(("load_stl", "load_obj", "read_stl", "read_obj"), "mesh_shape")
+_OTHER_WORDS |= dict.fromkeys(("soft", "softbody", "soft_body", "deformable"), "Scene.add_soft")
+_OTHER_WORDS |= dict.fromkeys(("rigid", "rigidbody", "rigid_body"), "Scene.add_rigid")
+_OTHER_WORDS |= dict.fromkeys(("rod", "cable", "rope", "cosseratrod"), "Scene.add_rod")
 _SIBLINGS = ("foreign", "materials", "meshes", "contact", "viz")
 
 

@@ -47,6 +47,8 @@ def arm_scene() -> fs.Scene:
         (lambda: fs.load_mjcf, AttributeError, "'load_mjcf'; did you mean 'load_robot'?"),
         (lambda: fs.read_run, AttributeError, "'read_run'; did you mean 'load_run'?"),
         (lambda: fs.open_run, AttributeError, "'open_run'; did you mean 'load_run'?"),
+        (lambda: fs.SoftBody, AttributeError, "'SoftBody'; did you mean 'Scene.add_soft'?"),
+        (lambda: fs.load_stl, AttributeError, "'load_stl'; did you mean 'mesh_shape'?"),
         (lambda: fs.load_path("arm7_lift.csv").motion(strt=1), TypeError, "parameter 'strt'; did you mean 'start'"),  # type: ignore[call-arg]
         (lambda: fs.load_robot("arm7.urdf").reach("hand", (0, 0, 1), tol=0), TypeError, "has no parameter 'tol'"),  # type: ignore[call-arg]
         (lambda: arm_scene().join("arm.left_fingr", "world", at=(0, 0, 0)), fs.InputError, "did you mean 'arm.left_finger'"),
@@ -227,6 +229,8 @@ def test_names_of_runs_fields_cameras_and_sensors_are_guessed(tmp_path: Path, ca
     ("line", "words"),
     [
         ("scene.frobnicate('b')", "no attribute 'frobnicate'; correct the scene file."),
+        ("scene.fix('b')", "a scene has no attribute 'fix'; did you mean 'add_soft(..., fixed=...)'? correct the scene file."),
+        ("scene.add_cable('b')", "a scene has no attribute 'add_cable'; did you mean 'add_rod'? correct the scene file."),
         ("scene.add_ridgid('b', fs.Sphere(0.1))", "no attribute 'add_ridgid'; did you mean 'add_rigid'? correct the scene file."),
         ("scene.add_rigid('b', fs.Sphere(0.1), mas=1.0)", "shape, surface, velocity; correct the scene file."),
     ],

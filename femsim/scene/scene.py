@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 
 from contact import Mesh
-from femsim.base.errors import InputError, did_you_mean, naming_all_parameters
+from femsim.base.errors import InputError, did_you_mean, naming_all_parameters, no_attribute
 from femsim.scene import pairs
 from femsim.scene.body_calls import BodyCalls
 from femsim.scene.checks import Handle, Vector
@@ -18,6 +19,29 @@ from femsim.scene.motion_calls import MotionCalls
 from femsim.scene.reading import Reading
 from femsim.scene.sensing import make_sensor
 from meshes import FILES, load_surface
+
+#: What others call the calls of a scene, and what is one here.
+_OTHER_WORDS = {
+    **dict.fromkeys(("simulate", "run", "play"), "fs.simulate(scene)"),
+    **dict.fromkeys(("step", "reset", "render"), "fs.Simulation(scene)"),
+    **dict.fromkeys(("fix", "fixed", "add_fixed", "fix_nodes", "add_boundary", "clamp"), "add_soft(..., fixed=...)"),
+    **dict.fromkeys(("add_force", "apply_force", "set_force", "add_load"), "add_rigid(..., load=...)"),
+    **dict.fromkeys(("add_plane", "add_ground", "add_ground_plane"), "add_floor"),
+    **dict.fromkeys(("add_wall", "add_static", "add_static_body", "add_collider", "add_table"), "add_obstacle"),
+    **dict.fromkeys(
+        ("add_box", "add_sphere", "add_ball", "add_cylinder", "add_capsule", "add_cube", "add_rigid_body"), "add_rigid"
+    ),
+    **dict.fromkeys(("add_soft_body", "add_deformable", "add_fem", "add_mesh", "add_cloth", "add_softbody"), "add_soft"),
+    **dict.fromkeys(("add_cable", "add_rope", "add_string", "add_beam", "add_cosserat_rod", "add_wire"), "add_rod"),
+    **dict.fromkeys(("add_joint", "add_weld", "add_hinge", "add_constraint", "weld", "glue", "attach", "hinge"), "join"),
+    **dict.fromkeys(("add_sensor", "add_marker", "add_probe", "record"), "sensor"),
+    **dict.fromkeys(("add_pressure", "set_pressure", "inflate", "add_chamber", "add_cavity"), "pressurize"),
+    **dict.fromkeys(("add_muscle", "add_actuator_cable", "add_tendons"), "add_tendon"),
+    **dict.fromkeys(("add_urdf", "load_urdf", "add_mjcf", "load_robot", "add_arm"), "add_robot"),
+    **dict.fromkeys(("move", "set_motion", "add_motion", "animate", "prescribe"), "drive"),
+    **dict.fromkeys(("disable_contact", "exclude", "ignore_collision", "filter_contact"), "ignore_contact"),
+    "set_gravity": "gravity", "set_dt": "dt", "set_timestep": "dt", "friction": "set_friction", "add_friction": "set_friction",
+}  # fmt: skip
 
 
 @partial(naming_all_parameters, at_once=True)
@@ -91,6 +115,12 @@ class Scene(BodyCalls, MotionCalls, ContactCalls):
             Names of the sensors.
         """
         return pairs.sense_pairs(self)
+
+    if not TYPE_CHECKING:  # which knows the names better
+
+        def __getattr__(self, name: str) -> NoReturn:
+            """Name the nearest of what a scene has, or what another word means here; asked for what is not there."""
+            raise no_attribute("a scene", name, [known for known in dir(type(self)) if not known.startswith("_")], _OTHER_WORDS)
 
     def sensor(
         self,

@@ -305,14 +305,15 @@ def scene_errors(path: Path, what: str) -> Iterator[None]:
         if isinstance(error, SyntaxError):
             line, message = error.lineno, error.msg
         last = frames[-1]
-        inside = "" if last.filename in (str(path), __file__, errors.__file__) else f", from {last.filename} line {last.lineno}"
+        own = last.filename in (str(path), __file__, errors.__file__) or last.name == "__getattr__"
+        inside = "" if own else f", from {last.filename} line {last.lineno}"
         guess = ""
         if isinstance(error, AttributeError) and error.obj is not None and "did you mean" not in message:
             guess = meant(error.name, (name for name in dir(error.obj) if not name.startswith("_")))
         message = message.rstrip(".") + (f";{guess}" if guess else inside)
         raise InputError(
             f"{path}{f', line {line}' if line else ''}: {what} failed with {type(error).__name__}: "
-            f"{message}{'' if guess else ';'} correct the scene file."
+            f"{message}{'' if message.endswith('?') else ';'} correct the scene file."
         ) from error
 
 
