@@ -267,8 +267,13 @@ MUTANTS = (
     ),
     Mutant(
         "physics", "the rim of a cylinder that leans is as far out as a ball", STEP + "flat_ends.py",
-        "gap[rim] += shorter[line & square & at_end]", "pass",
+        "gap[own[rim]] += shorter[rim]", "pass",
         "test_small_cylinders.py::test_the_gap_over_a_face_is_that_of_the_lowest_point_of_a_rim",
+    ),
+    Mutant(
+        "physics", "rims of cylinders are polygons", STEP + "deforming_contacts.py",
+        "if self._flat_ends.aim(found, points):", "if False:",
+        "test_small_cylinders.py::test_a_coin_that_leans_rolls_on_its_rim_as_on_a_floor",
     ),
     Mutant(
         "physics", "what lies behind a cap is pressed by the round side", STEP + "flat_ends.py",

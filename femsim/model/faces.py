@@ -82,8 +82,9 @@ def faces(part: Part) -> list[Deforming]:
 
     No node moves their points: they are where the part is, ``rest`` in its frame. All pieces with flat faces are one surface,
     past whose faces a point may be by half of what is behind, or of the least extent of the piece, and is still pushed out. A
-    ball is a point, a capsule a line, with its radius, a cone a pyramid inside of it. A cylinder is two: its axis with its
-    radius, for its round side, and after that a prism for its caps and their rims, see :class:`femsim.step.flat_ends.FlatEnds`.
+    ball is a point, a capsule a line, with its radius, a cone a pyramid inside of it. A cylinder is four: its axis with its
+    radius, for its round side, after that a prism for its caps, and a point of each rim, see
+    :class:`femsim.step.flat_ends.FlatEnds`.
     """
     out, points, triangles, depths, count = [], [], [], [], 0
     for shape, turn, translation in part.shapes:
@@ -120,7 +121,8 @@ def _round(shape: Shape, turn: np.ndarray, translation: np.ndarray) -> list[Defo
     drawn = cylinder_triangles(shape.radius, 2.0 * shape.half_length, _CORNERS)
     depth = np.full(len(drawn.triangles), 2.0 * DEPTH * min(shape.radius, shape.half_length))
     caps = _unmoved(Surface(len(drawn.points), drawn.triangles, depth, rigid=True), drawn.points @ turn.T + translation)
-    return [replace(side, cylinder=shape.radius), replace(caps, cylinder=shape.radius)]
+    rims = [_unmoved(Strand(np.zeros(1), 0.0, rigid=True), end.reshape(1, 3)) for end in side.rest]
+    return [replace(one, cylinder=shape.radius) for one in (side, caps, *rims)]
 
 
 def _pyramid(cone: Cone, turn: np.ndarray, translation: np.ndarray) -> TriMesh:

@@ -140,8 +140,8 @@ class ContactCalls(SceneContents):
         rod's radius. They have it with both where they are small: where a shape is thinner than an element of the soft body's
         surface (its median edge; of a rod a link), or narrower than four in the middle one of its three extents. A `Sphere`,
         `Capsule`, `Cylinder` or `Cone` counts with soft bodies where it is less than three elements across, or shorter than one:
-        its centre line keeps its radius off their faces, caps are polygons of 16 corners, and a cone is a pyramid of 24 sides.
-        Pairs whose friction differs by direction never have it.
+        its centre line keeps its radius off their faces, caps are polygons of 16 corners with the point of the rim that is
+        closest to a face, and a cone is a pyramid of 24 sides. Pairs whose friction differs by direction never have it.
 
         Parameters
         ----------

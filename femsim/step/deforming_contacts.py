@@ -125,8 +125,11 @@ class DeformingFamily:
         return points
 
     def _find(self, points: np.ndarray, placed: Placed, margin: float | np.ndarray) -> DeformableContacts:
-        """Contacts within a margin, m, without those that the rules exclude."""
-        found = self._flat_ends.kept(self._detector.detect(points, margin), points)
+        """Contacts within a margin, m, without those that the rules exclude; moves points of rims to where they are closest."""
+        found = self._detector.detect(points, margin)
+        if self._flat_ends.aim(found, points):
+            found = self._detector.detect(points, margin)
+        found = self._flat_ends.kept(found, points)
         keep = ~self.whole_joints.at_surfaces(found.point)
         part = self._number[found.body]
         for side in (0, 1) if self._seams and len(found) else ():
@@ -193,6 +196,8 @@ class DeformingFamily:
         spread = np.array(
             [np.linalg.norm(each[where] - mean, axis=1).max() for where, mean in zip(self._where, means, strict=True)]
         )
+        for caps, *rims in self._flat_ends.groups:  # whose points go round
+            means[rims], spread[rims] = means[caps], spread[caps]
         return np.asarray(np.linalg.norm(means[:, None] - means, axis=2) + spread[:, None] + spread)
 
     def _carried(self, placed: Placed, rates: Rates, k: int, one: Deforming) -> np.ndarray:
@@ -275,6 +280,7 @@ class DeformingFamily:
             return rows
         c: DeformableContacts = rows.found.contacts.select(rows.keep)
         points, frame, point, weight = self._place_points(there, placed), rows.frame.copy(), c.point.copy(), c.weight.copy()
+        self._flat_ends.aim_as_before(c, points)
         now = self._find(points, placed, rows.found.margin)
         place, known = matched(rows.key, now.key), np.empty(len(c), dtype=np.bool_)
         turn_frames(frame, place, now.frame, known)
@@ -288,6 +294,7 @@ class DeformingFamily:
             return rows
         c: DeformableContacts = rows.found.contacts.select(rows.keep)
         points, frame, weight = self._place_points(there, placed), rows.frame.copy(), c.weight.copy()
+        self._flat_ends.aim_as_before(c, points)
         self._stay(c, np.ones(len(c), dtype=np.bool_), points, frame, weight)
         return self._moved(rows, c, placed, given, (points, frame, c.point, weight))
 

@@ -1,4 +1,4 @@
-"""Contacts of cylinders by their faces: their round sides are those of lines with a radius, their caps those of prisms."""
+"""Contacts of cylinders by their faces: of lines with a radius for round sides, of prisms for caps, and of points of rims."""
 
 from __future__ import annotations
 
@@ -13,40 +13,81 @@ from femsim.model.bodies.deforming import Deforming
 
 #: Cosine of normal and axis up to which a contact is one of the round side, and above which one of a cap or its rim.
 LEAN = 0.05
+#: Sine of that angle from which on the point of a rim that is closest to a face is known; nearer to it the cap lies on the face.
+_KNOWN = 0.02
+_LINE, _CAPS, _RIM = 1, 2, 3
 
 
 class FlatEnds:
-    """The cylinders among surfaces and strands, each of which is a line with a radius, a capsule, and a prism inside of it.
+    """The cylinders among surfaces and strands: a line with a radius, a capsule; a prism inside of it; and a point of each rim.
 
     Of the line count the contacts whose normal is about square to the axis, which are exact: what crosses or faces the round
     side. At an end, where the rim is what touches a face that leans by the cosine c to the axis, the line is closer than the rim
     by r (1 - sqrt(1 - c^2)). Where a cap is nearer than the round side, what is inside lies behind that cap. Of the prism count
-    the other contacts: caps and their rims.
+    the other contacts: caps and, up to the sides of its polygon, their rims. The point of a rim is the closest one to the face
+    that is the closest to its centre, exactly; it goes round the rim as the cylinder rolls.
 
     Parameters
     ----------
     able : sequence of Deforming
-        Surfaces and strands, the caps of a cylinder right after its round side.
+        Surfaces and strands; of a cylinder the round side, its caps, and the centres of both rims follow one another.
     where : sequence of slice
         Which points are theirs.
     """
 
     def __init__(self, able: Sequence[Deforming], where: Sequence[slice]) -> None:
-        self._ends = np.full((len(able), 2), -1)
+        n = len(able)
+        self._kind, self._ends, self._end = np.zeros(n, dtype=np.int64), np.full((n, 2), -1), np.full(n, -1)
         self._radius = np.array([one.cylinder for one in able], dtype=np.float64)
-        self._is_line = np.array([one.cylinder > 0.0 and isinstance(one.shape, Strand) for one in able], dtype=np.bool_)
-        for k in np.flatnonzero(self._radius).tolist():
-            line = where[k if self._is_line[k] else k - 1]
-            self._ends[k] = line.start, line.stop - 1
-        self.lines = frozenset(np.flatnonzero(self._is_line).tolist())
+        self._point = np.array([own.start for own in where], dtype=np.int64)
+        #: bodies of the caps of each cylinder and of both its rims
+        self.groups: list[tuple[int, int, int]] = []
+        for k, (one, own) in enumerate(zip(able, where, strict=True)):
+            if one.cylinder > 0.0 and isinstance(one.shape, Strand) and len(one.rest) == 2:
+                self._kind[k : k + 4] = _LINE, _CAPS, _RIM, _RIM
+                self._ends[k : k + 4] = own.start, own.stop - 1
+                self._end[k + 2 : k + 4] = own.start, own.stop - 1
+                self.groups.append((k + 1, k + 2, k + 3))
+        self._of_end = {int(self._end[k]): k for k in np.flatnonzero(self._kind == _RIM).tolist()}
+        self.lines = frozenset(np.flatnonzero((self._kind == _LINE) | (self._kind == _RIM)).tolist())
+
+    def aim(self, found: DeformableContacts, points: np.ndarray) -> bool:
+        """Move points of rims, of ``points`` (p, 3), m, where they are closest to what is near; whether any has moved."""
+        near = np.flatnonzero((found.kind == VERTEX_FACE) & (self._kind[found.body[:, 0]] == _LINE)) if self.groups else ()
+        best: dict[int, tuple[float, np.ndarray]] = {}
+        for m in near:
+            k = self._of_end[int(found.point[m, 0, 0])]
+            out, sine = self._out(k, found.frame[m, 0], points)
+            if sine > _KNOWN:
+                gap = float(found.gap[m]) + self._radius[k] * (1.0 - sine)
+                best[k] = min(best.get(k, (np.inf, out)), (gap, out), key=lambda one: one[0])
+        for k, (_, out) in best.items():
+            points[self._point[k]] = points[self._end[k]] - self._radius[k] * out
+        return bool(best)
+
+    def aim_as_before(self, contacts: DeformableContacts, points: np.ndarray) -> None:
+        """Move points of rims that have contacts to where they are closest along the normals of these."""
+        for m in np.flatnonzero(self._kind[contacts.body[:, 0]] == _RIM) if self.groups else ():
+            k = int(contacts.body[m, 0])
+            out, sine = self._out(k, contacts.frame[m, 0], points)
+            if sine > _KNOWN:
+                points[self._point[k]] = points[self._end[k]] - self._radius[k] * out
+
+    def _out(self, k: int, normal: np.ndarray, points: np.ndarray) -> tuple[np.ndarray, float]:
+        """Part of a normal square to the axis of a cylinder, made a unit vector, and the sine of its angle to the axis."""
+        first, last = points[self._ends[k]]
+        axis = (last - first) / np.linalg.norm(last - first)
+        out = normal - (normal @ axis) * axis
+        sine = float(np.linalg.norm(out))
+        return out / max(sine, 1e-300), sine
 
     def kept(self, found: DeformableContacts, points: np.ndarray) -> DeformableContacts:
         """Contacts that count, with the gaps of rims; ``points``, (p, 3), m, are those where they were found."""
-        if not self.lines or not len(found):
+        if not self.groups or not len(found):
             return found
         keep, gap = np.ones(len(found), dtype=np.bool_), found.gap.copy()
         for side in (0, 1):
-            own = np.flatnonzero(self._ends[found.body[:, side], 0] >= 0)
+            own = np.flatnonzero(self._kind[found.body[:, side]])
             if not len(own):
                 continue
             body, normal = found.body[own, side], found.frame[own, 0]
@@ -54,12 +95,13 @@ class FlatEnds:
             length = np.linalg.norm(last - first, axis=1)
             axis = (last - first) / length[:, None]
             cosine = (normal * axis).sum(axis=1)
-            square, line, at_end = np.abs(cosine) <= LEAN, self._is_line[body], found.kind[own] == VERTEX_FACE
+            kind, square, at_end = self._kind[body], np.abs(cosine) <= LEAN, found.kind[own] == VERTEX_FACE
             shorter = self._radius[body] * (1.0 - np.sqrt(np.maximum(1.0 - cosine**2, 0.0)))
             place = np.einsum("mi,mic->mc", found.weight[own, side], points[found.point[own, side]])
             along = ((place - first) * axis).sum(axis=1)
             to_cap = np.maximum(np.minimum(along, length - along), 0.0)
-            keep[own] &= np.where(line, square & (at_end | (-found.gap[own] <= to_cap)), ~square)
-            rim = own[line & square & at_end]
-            gap[rim] += shorter[line & square & at_end]
+            line, aimed = kind == _LINE, (points[self._point[body]] != points[self._end[body]]).any(axis=1)
+            keep[own] &= np.where(line, square & (at_end | (-found.gap[own] <= to_cap)), ~square & ((kind == _CAPS) | aimed))
+            rim = line & square & at_end
+            gap[own[rim]] += shorter[rim]
         return replace(found, gap=gap).select(keep)

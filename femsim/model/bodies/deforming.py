@@ -29,7 +29,7 @@ class Deforming:
     number : ndarray, (n,)
         Node that each point belongs to, by its place in the nodes of the part.
     cylinder : float, m
-        Radius of the cylinder whose round side this is, or whose caps; 0 for all others.
+        Radius of the cylinder whose round side this is, or whose caps, or a point of a rim; 0 for all others.
     """
 
     shape: Surface | Strand
