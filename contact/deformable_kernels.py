@@ -142,7 +142,7 @@ def beside_end(points: FloatArray, edges: IntArray, sharp: bool, u: Vector, plac
 
     It does under a face of f, where it has contact, and not ahead of f: a vertex there has none until f has passed it.
     """
-    if sharp or abs(place - 0.5) <= 0.5 - BESIDE_END:
+    if sharp or edges[f, 2] < 0 or abs(place - 0.5) <= 0.5 - BESIDE_END:
         return False
     end, length = (times(-1.0, u) if place < 0.5 else u), norm(u)
     start = row(points, edges[f, 0])

@@ -50,7 +50,8 @@ class Features(NamedTuple):
     sharp : ndarray, (ne,)
         Edges that can cross others: convex ones that are not flat, and all segments of strands.
     keen, level : ndarray, (ne,)
-        Edges that are keen, and those that are flat or convex, which a keen edge of a rigid body can cross; none of strands.
+        Edges that are keen, as all of strands are, and those of surfaces that are flat or convex, which a keen edge of a rigid body
+        can cross.
     amid : ndarray, (n,)
         Points amid a flat face of a rigid body, which press nothing that its rim, or a vertex of the other side, does not.
     """
@@ -111,7 +112,7 @@ def set_edge_normals(features: Features) -> None:
     for e in range(edges.shape[0]):
         f, g = features.edge_faces[e, 0], features.edge_faces[e, 1]
         if f < 0:
-            features.sharp[e], features.keen[e], features.level[e] = True, False, False
+            features.sharp[e], features.keen[e], features.level[e] = True, True, False
             write_row(features.edge_normal, e, (0.0, 0.0, 0.0))
             continue
         first, second = row(face_normal, f), row(face_normal, g)

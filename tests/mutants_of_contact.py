@@ -149,6 +149,11 @@ MUTANTS = (
         "test_deformable.py::test_a_spike_beside_an_edge_of_its_own_body_is_not_in_it",
     ),
     Mutant(
+        "physics", "rigid lines sink into ridges that are nearly flat", "contact/surface_kernels.py",
+        "features.level[e] = True, True, False", "features.level[e] = True, False, False",
+        "test_deformable.py::test_a_rigid_line_lies_on_a_ridge_that_is_nearly_flat_between_its_ends",
+    ),
+    Mutant(
         "physics", "what is in front of a flush box beside its own is outside", "contact/vertex_kernels.py",
         "return not encloses(here, points, triangles, tree)", "return True",
         "test_deformable.py::test_points_beside_the_seam_of_two_boxes_are_inside",
