@@ -50,8 +50,8 @@ class Features(NamedTuple):
     sharp : ndarray, (ne,)
         Edges that can cross others: convex ones that are not flat, and all segments of strands.
     keen, level : ndarray, (ne,)
-        Edges that are keen, as all of strands are, and those of surfaces that are flat or convex, which a keen edge of a rigid body
-        can cross.
+        Edges that are keen, as all of strands are, and those of surfaces that are flat or convex, which a keen edge of a rigid
+        body can cross.
     amid : ndarray, (n,)
         Points amid a flat face of a rigid body, which press nothing that its rim, or a vertex of the other side, does not.
     """

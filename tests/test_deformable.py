@@ -388,7 +388,7 @@ def test_a_spike_beside_an_edge_of_its_own_body_is_not_in_it() -> None:
 
 @pytest.mark.parametrize("rigid", [True, False])
 def test_a_rigid_line_lies_on_a_ridge_that_is_nearly_flat_between_its_ends(rigid: bool) -> None:
-    """A capsule or a cylinder, by 2 degrees: else it sinks in by 0.02 of its width. The links of a rod are held off by its faces."""
+    """A capsule or a cylinder, by 2 degrees: else it sinks in by 0.02 of its width. Links of a rod are held off by its faces."""
     height = np.tan(np.radians(1.0))
     roof = np.array([(-1, -1, 0), (1, -1, 0), (1, 1, 0), (-1, 1, 0), (0, -1, height), (0, 1, height), (0, 0, -1)], dtype=float)
     around = [0, 4, 1, 2, 5, 3]
