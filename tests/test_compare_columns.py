@@ -393,15 +393,19 @@ def test_a_gap_beyond_reach_is_named(tmp_path: Path) -> None:
         fs.compare(run, path, {"columns": {"near_gap_m": "d"}})
 
 
-def sheared(theta: float | None) -> fs.Run:
+def sheared_scene(theta: float | None, cells: int = 1) -> fs.Scene:
     """A light block whose top goes to and fro at 2 Hz: the force is that of a spring."""
     scene = fs.Scene("sheared", dt=0.01, duration=0.5, theta=theta, gravity=(0, 0, 0))
-    block = scene.add_soft("block", fs.box_tets((0.02, 0.02, 0.02), 1), fs.Elastic(1e5, 0.3, 10.0))
+    block = scene.add_soft("block", fs.box_tets((0.02, 0.02, 0.02), cells), fs.Elastic(1e5, 0.3, 10.0))
     scene.hold(block, lambda x: x[:, 2] < 0.0, lambda t: ((0, 0, 0), (0, 0, 0)), name="below")
     scene.hold(block, lambda x: x[:, 2] > 0.0, lambda t: ((1e-3 * np.sin(4.0 * np.pi * t), 0, 0), (0, 0, 0)), name="above")
     scene.sensor("pull", "above", kind="mount")
     scene.sensor("top", "block", kind="marker", at=(0.01, 0.01, 0.01))
-    return fs.simulate(scene, quiet=True)
+    return scene
+
+
+def sheared(theta: float | None) -> fs.Run:
+    return fs.simulate(sheared_scene(theta), quiet=True)
 
 
 def test_forces_count_in_the_middle_of_a_step_and_places_at_its_end(tmp_path: Path) -> None:
@@ -417,3 +421,33 @@ def test_forces_count_in_the_middle_of_a_step_and_places_at_its_end(tmp_path: Pa
         axes = fs.compare(run, log, known | card).axes
         assert axes[axis].rmse < 5e-3 * np.ptp(force), axes
         assert "top_x" not in axes or axes["top_x"].rmse < 1e-9
+
+
+def test_rows_of_many_steps_count_where_these_act(tmp_path: Path) -> None:
+    """Of steps as long as the motion asks for a row reads the mean: of one step at its end, of many in its middle, 13 % of f."""
+    row, parts = 0.02, np.random.default_rng(4).choice([1, 2, 4, 8, 16], 100)
+    acted = [row * (k + np.arange(1, n + 1) / n) for k, n in enumerate(parts)]
+    force = np.array([np.sin(4.0 * np.pi * times).mean() for times in acted])
+    table = {"time_s": row * np.arange(1.0, 101.0), "pull_fx_N": force, "substeps": parts.astype(float)}
+    zero = {f"pull_{end}": np.zeros(100) for end in ("fy_N", "fz_N", "tx_Nm", "ty_Nm", "tz_Nm")}
+    run = make_run_series("rows", table | zero, (0.0, 0.0, 0.0))
+    time = np.arange(0.0, 2.0, 0.01)
+    log = tmp_path / "log.csv"
+    log.write_text("\n".join(["time (s),Fx (N)", *(f"{t:.9g},{np.sin(4.0 * np.pi * t):.9g}" for t in time)]) + "\n")
+    for card, axis in (({"axes": {"fx": "Fx"}}, "fx"), ({"columns": {"pull_fx_N": "Fx (N)"}}, "pull_fx")):
+        assert fs.compare(run, log, {"time": {"offset": 0.0}} | card).axes[axis].rmse < 0.01
+
+
+def test_a_run_knows_the_steps_of_its_rows_in_memory_and_in_its_folder(tmp_path: Path) -> None:
+    scene = sheared_scene(1.0, cells=2)  # nodes in the middle are free
+    scene.dt, scene.dt_bounds, scene.time_tolerance = "auto", (1e-3, 2e-2), 1e-12  # as short as they may be
+    run = fs.simulate(scene, quiet=True, out=tmp_path / "run", fps=1.0)
+    exact = fs.simulate(sheared_scene(1.0, cells=2), quiet=True)
+    assert (run.steps["substeps"] > 8).all()
+    time, force = exact.steps["time_s"], exact.sensors["pull"].force[:, 0]
+    log = tmp_path / "log.csv"
+    log.write_text("\n".join(["time (s),Fx (N)", *(f"{t:.9g},{f:.9g}" for t, f in zip(time, force, strict=True))]) + "\n")
+    card = {"axes": {"fx": "Fx"}, "time": {"offset": float(time[0])}}
+    there = fs.compare(run, log, card)
+    assert there.axes["fx"].rmse < 1e-2 * np.ptp(force), there.axes
+    assert fs.compare(tmp_path / "run", log, card).axes["fx"].rmse == pytest.approx(there.axes["fx"].rmse, rel=1e-6)

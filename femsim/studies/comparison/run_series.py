@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,6 +28,8 @@ _OF_STEP = ("force", "torque", "pressure")
 _LARGEST = 1e100
 #: Steps of a run are of one length, or of those that an adaptive step has: at most so many times their median.
 _LONGEST = 1e6
+#: Forces of all rows act equally early where that differs by less than this part of a row.
+_ALIKE = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +56,8 @@ class RunSeries:
         Kinds of the sensors; "" where it is not known.
     theta : float
         Part of a step after which its forces act: 1/2 where they are means of the step, 1 where they are those of its end.
+    substeps : ndarray, (n,), optional
+        Of a run whose steps are as long as the motion asks for: the parts of each row, whose forces are means over it.
     """
 
     name: str
@@ -65,18 +70,25 @@ class RunSeries:
     masses: dict[str, float] = field(default_factory=dict)
     kinds: dict[str, str] = field(default_factory=dict)
     theta: float = 1.0
+    substeps: np.ndarray | None = None
 
     def read_for(self, log: Log) -> tuple[np.ndarray, np.ndarray]:
         """Read times (n,), s, and the columns that belong to a log, (n, k), with forces at the instants at which they act.
 
         Forces, torques and pressures are those of a step at theta, half a step before its end where they are means, all else that
-        of its end. A log of both has the times of ends, and forces interpolated.
+        of its end. A row of equal parts reads the mean of theirs. A log of both has the times of ends, and forces interpolated;
+        so have rows of different numbers of parts.
         """
         values, acting = self.values(log), [c.kind in _OF_STEP for c in log.channels]
-        before = self.time - (1.0 - self.theta) * float(np.median(np.diff(self.time)))
-        if self.theta == 1.0 or not any(acting):
+        usual = float(np.median(np.diff(self.time)))
+        early = np.full(1, (1.0 - self.theta) * usual)
+        if self.substeps is not None and self.theta > 0.5:
+            parts = np.maximum(self.substeps, 1.0)
+            early = (0.5 - (self.theta - 0.5) / parts) * np.minimum(np.diff(self.time, prepend=-math.inf), usual)
+        before = self.time - early
+        if not early.any() or not any(acting) or not np.isfinite(values).all():
             return self.time, values
-        if all(acting):
+        if all(acting) and np.ptp(early) <= _ALIKE * usual:
             return before, values
         own = np.flatnonzero(acting)
         values[:, own] = resample(before, values[:, own], np.minimum(self.time, before[-1]))
@@ -146,7 +158,8 @@ def read_run(run: Run | RunSeries | str | Path) -> RunSeries:
         return run
     if isinstance(run, Run):
         columns = {name: values for name, values in run.table().items() if name not in run.steps}
-        return _checked(str(run.folder or run.info["scene"]["name"]), run.steps["time_s"], columns, run.info, [])
+        name, parts = str(run.folder or run.info["scene"]["name"]), run.steps["substeps"] if _is_adaptive(run.info) else None
+        return _checked(name, run.steps["time_s"], columns, run.info, [], parts)
     folder = Path(run)
     if not folder.is_dir() or not (folder / "run.json").is_file():
         said = no_run(folder)
@@ -176,7 +189,24 @@ def read_run(run: Run | RunSeries | str | Path) -> RunSeries:
         )
     # a gap to nothing is infinite
     columns = {title: table.numbers(c, infinite=True) for title, c in zip(table.titles, table.columns, strict=True)}
-    return _checked(str(folder), columns.pop("time_s"), columns, info, warnings)
+    time = columns.pop("time_s")
+    return _checked(str(folder), time, columns, info, warnings, _parts(folder, time) if _is_adaptive(info) else None)
+
+
+def _is_adaptive(info: Mapping[str, Any]) -> bool:
+    """Whether the steps of a run are as long as the motion asks for, by its run.json."""
+    return _section(info, "settings").get("time_tolerance_m") is not None
+
+
+def _parts(folder: Path, time: np.ndarray) -> np.ndarray | None:
+    """Read how many parts each row of a run folder has, (n,), by the ends of rows; None where its steps.csv does not tell it."""
+    try:
+        table = read_table(folder / "steps.csv")
+        ends, parts = (table.numbers(table.columns[table.titles.index(title)]) for title in ("time_s", "substeps"))
+    except (InputError, ValueError):
+        return None
+    there = np.isfinite(ends) & np.isfinite(parts)
+    return np.interp(time, ends[there], parts[there]) if there.any() else None
 
 
 def make_run_series(
@@ -194,7 +224,8 @@ def make_run_series(
     name : str
         What messages call it.
     table : mapping of str to ndarray, (n,)
-        Columns as in sensors.csv, with their units: time_s, NAME_fx_N ..., NAME_x_m ...
+        Columns as in sensors.csv, with their units: time_s, NAME_fx_N ..., NAME_x_m ... Those of a run whose steps are as long as
+        the motion asks for have ``substeps`` of steps.csv too.
     gravity : (3,) float, m/s^2
         World frame.
     masses : mapping of str to float, kg, optional
@@ -210,6 +241,7 @@ def make_run_series(
         Too few rows.
     """
     columns = dict(table)
+    parts = columns.pop("substeps", None)
     return _checked(
         name,
         columns.pop("time_s"),
@@ -220,10 +252,14 @@ def make_run_series(
             "sensors": {sensor: {"kind": kind} for sensor, kind in (kinds or {}).items()},
         },
         [],
+        parts,
     )
 
 
-def _checked(name: str, time: np.ndarray, columns: dict[str, np.ndarray], info: dict[str, Any], warnings: list[str]) -> RunSeries:
+def _checked(
+    name: str, time: np.ndarray, columns: dict[str, np.ndarray], info: dict[str, Any], warnings: list[str],
+    parts: np.ndarray | None,
+) -> RunSeries:  # fmt: skip
     sensors, markers = _having(names(WRENCH), columns), _having(names(POSITION), columns)
     told = {
         sensor: str(entry.get("kind", "")) for sensor, entry in _section(info, "sensors").items() if isinstance(entry, Mapping)
@@ -262,7 +298,7 @@ def _checked(name: str, time: np.ndarray, columns: dict[str, np.ndarray], info: 
         kinds = told
     theta = _section(info, "settings").get("theta")
     known = float(theta) if isinstance(theta, (int, float)) and 0.5 <= theta <= 1.0 else 1.0
-    return RunSeries(name, time, columns, sensors, markers, pull, tuple(warnings), masses, kinds, known)
+    return RunSeries(name, time, columns, sensors, markers, pull, tuple(warnings), masses, kinds, known, parts)
 
 
 def _having(ends: Sequence[str], columns: Mapping[str, np.ndarray]) -> tuple[str, ...]:
