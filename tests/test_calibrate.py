@@ -443,6 +443,16 @@ def test_a_parameter_that_may_be_none_can_be_free(tmp_path: Path) -> None:
     assert set(evaluator.values(np.array([0.5, 0.5]))) == set(TRUE)
 
 
+def test_a_scene_that_is_impossible_in_the_middle_of_the_bounds_starts_where_it_is_told(tmp_path: Path) -> None:
+    path = write(tmp_path, FREE.replace("2000] }", "2000], start = 700 }") + FIT)
+    scene = tmp_path / "cube.py"
+    head, body = scene.read_text().split("    scene = fs.Scene", 1)
+    scene.write_text(f"{head}    if density > 1000.0:\n        raise ValueError('too heavy')\n    scene = fs.Scene{body}")
+    with Evaluator(path, read_calibration(path), tmp_path / "cases", Inline(None, 1), None) as evaluator:
+        (found,) = evaluator.evaluate("start", [np.array([0.5, 200.0 / 1500.0])])
+    assert found.blocks and not found.message
+
+
 def test_runs_of_step_means_are_compared_in_the_middle_of_their_steps(tmp_path: Path) -> None:
     """A log of what the same run reads, where its steps have their middles: at the true values nothing is left."""
     path = write(tmp_path, FREE + FIT.replace("offset = 0.005", "offset = 0.0025"), noise=0.0)
@@ -454,6 +464,16 @@ def test_runs_of_step_means_are_compared_in_the_middle_of_their_steps(tmp_path: 
     with Evaluator(path, read_calibration(path), tmp_path / "cases", Inline(None, 1), None) as evaluator:
         (found,) = evaluator.compare_all(np.array([math.log(4.0) / math.log(20.0), 800.0 / 1500.0]))["rest"]
     assert found.axes["fz"].rmse < 1e-6 * np.ptp(found.measured[:, 2])
+
+
+def test_rows_of_many_steps_are_compared_as_those_of_a_run(tmp_path: Path) -> None:
+    path = write(tmp_path, FREE + '[settings]\ndt = "auto"\n' + FIT, noise=0.0)
+    run = fs.simulate(fs.load_scene(tmp_path / "cube.py", **TRUE), dt="auto")
+    assert np.ptp(run.steps["substeps"]) > 0
+    with Evaluator(path, read_calibration(path), tmp_path / "cases", Inline(None, 1), None) as evaluator:
+        (found,) = evaluator.compare_all(np.array([math.log(4.0) / math.log(20.0), 800.0 / 1500.0]))["rest"]
+    wanted = fs.compare(run, tmp_path / "rest.csv", {"time": {"offset": 0.005}})
+    assert np.abs(found.run_values - wanted.run_values).max() < 1e-9 * np.ptp(wanted.run_values)
 
 
 @pytest.mark.parametrize(

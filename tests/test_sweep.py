@@ -113,6 +113,25 @@ def test_samples_keep_their_bounds_and_their_seed(tmp_path: Path, method: str) -
         assert [int((x[:, 1] == k).sum()) for k in (1, 2, 3, 4)] == [16] * 4
 
 
+def test_numbers_that_may_be_left_out_are_sampled_too(tmp_path: Path) -> None:
+    scene = ODD.replace("n: int = 1", "n: int | None = None").replace("where: float = 0.0", "where: float | None = None")
+    text = "sampling.count = 4\n[parameters]\nwhere = {between = [1, 2]}\nn = {between = [3, 4]}\n"
+    got = values(write(tmp_path, text, scene=scene), "where", "n")
+    assert {n for _, n in got} == {3, 4} and {type(n) for _, n in got} == {int} and all(1.0 <= where <= 2.0 for where, _ in got)
+    path = write(tmp_path, "sampling.count = 4\nparameters.pair = {between = [1, 2]}\n")
+    with pytest.raises(fs.InputError, match=r"parameters\.pair is sampled, but is no number"):
+        values(path, "pair")
+
+
+def test_whole_numbers_keep_bounds_that_are_none(tmp_path: Path) -> None:
+    text = "sampling.count = 64\n[parameters]\nn = {between = [2.3, 9.8], scale = '%s'}\n"
+    for scale in ("linear", "log"):
+        assert {n for (n,) in values(write(tmp_path, text % scale), "n")} == set(range(3, 10)), scale
+        path = write(tmp_path, f"sampling.count = 4\nparameters.n = {{between = [2.3, 2.7], scale = '{scale}'}}\n")
+        with pytest.raises(fs.InputError, match=r"parameters\.n is between \[2\.3, 2\.7\], where there is no whole number"):
+            values(path, "n")
+
+
 def test_normal_samples_have_their_mean_and_deviation(tmp_path: Path) -> None:
     path = write(tmp_path, "sampling.count = 4096\nparameters.where = {normal = [5, 2]}\n")
     x = np.array(values(path, "where"))[:, 0]

@@ -43,6 +43,7 @@ SCENES = ROOT / "scenes"
 
 _TRUE = ("true", "yes", "on", "1")
 _FALSE = ("false", "no", "off", "0")
+_UNIONS = (typing.Union, types.UnionType)
 
 
 @dataclass(frozen=True)
@@ -73,6 +74,12 @@ class Parameter:
     def required(self) -> bool:
         """Whether it has no default."""
         return self.default is inspect.Parameter.empty
+
+    @property
+    def number(self) -> type[float] | type[int] | None:
+        """What numbers it takes, also where it takes something else beside them, as None; None for no number."""
+        kinds = typing.get_args(self.type) if typing.get_origin(self.type) in _UNIONS else (self.type,)
+        return float if float in kinds else int if int in kinds else None
 
 
 @naming_parameters
@@ -449,7 +456,7 @@ def _convert(value: Any, kind: Any) -> Any:
             if value == choice or str(value) == str(choice):
                 return choice
         raise ValueError("it is none of these")
-    if origin in (typing.Union, types.UnionType):
+    if origin in _UNIONS:
         return _convert_to_any(value, arguments)
     if origin in (tuple, list) or kind in (tuple, list):
         return _convert_items(value, origin or kind, arguments)
@@ -526,7 +533,7 @@ def _in_words(kind: Any) -> str:
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)
     if origin is typing.Literal:
         return "one of " + ", ".join(map(repr, arguments))
-    if origin in (typing.Union, types.UnionType):
+    if origin in _UNIONS:
         return " or ".join("none" if kind is type(None) else _in_words(kind) for kind in arguments)
     if origin is list or (origin is tuple and len(arguments) == 2 and arguments[1] is Ellipsis):
         return f"a list, each item {_in_words(arguments[0])}"

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple, get_args
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -132,8 +132,8 @@ class Evaluator:
         self.history: list[Evaluation] = []
         self._stack, self._started = ExitStack(), False
         self._samples: dict[tuple[str, int], list[Samples]] = {}
-        middle = np.array([0.5] * len(file.free))
-        first = self._case(file.experiments[0], middle, check=True)
+        start = np.array([free.first for free in file.free.values()])  # elsewhere the scene may not be possible
+        first = self._case(file.experiments[0], start, check=True)
         self.scene = Path(first.scene)
         self._logs: dict[str, list[list[Log]]] = {}
         self._columns: dict[str, list[str]] = {}
@@ -141,11 +141,12 @@ class Evaluator:
         self._masses: dict[str, dict[str, float]] = {}
         self._theta: dict[str, float] = {}
         for experiment in file.experiments:
-            scene = load_scene(self.scene, **self._case(experiment, middle, check=True).parameters)
+            scene = load_scene(self.scene, **self._case(experiment, start, check=True).parameters)
             sensors = {s.name: s.kind for s in scene.sensors if s.kind != "marker"}
             sensors |= {f"{s.name}_measured": s.kind for s in scene.sensors if s.reading is not None}
             markers = tuple(s.name for s in scene.sensors if s.kind == "marker")
-            self._columns[experiment.name] = sensor_columns(scene)
+            adaptive = file.settings.dt == "auto" or (file.settings.dt is None and scene.adaptive)
+            self._columns[experiment.name] = [*sensor_columns(scene), *(["substeps"] if adaptive else [])]
             kinds = {s.name: s.kind for s in scene.sensors}
             self._masses[experiment.name] = {body.name: float(body.mass) for body in scene.bodies}
             self._theta[experiment.name] = float(scene.theta)
@@ -285,10 +286,8 @@ class Evaluator:
         )
         cases = make_cases(sweep, self.path)
         if check:
-            kinds = {p.name: p.type for p in scene_parameters(cases.scene)}
-            wrong = next(
-                (name for name in self.file.free if kinds[name] is not float and float not in get_args(kinds[name])), None
-            )
+            numbers = {p.name: p.number for p in scene_parameters(cases.scene)}
+            wrong = next((name for name in self.file.free if numbers[name] is not float), None)
             if wrong is not None:
                 raise InputError(f"{self.path}: free.{wrong} is no number with a fraction in {cases.scene.name}; fix it.")
         (case,), limits = cases.cases, self.file.limits

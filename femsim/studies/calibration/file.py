@@ -62,6 +62,11 @@ class Free(_Section):
             )
         return self
 
+    @property
+    def first(self) -> float:
+        """Coordinate of the start value."""
+        return 0.5 if self.start is None else self.unit(self.start)
+
     def unit(self, value: float) -> float:
         """Coordinate of a value: 0 at the lower bound, 1 at the upper one."""
         low, high = self.between

@@ -61,7 +61,7 @@ class Fit:
 
     def run(self) -> str:
         """Search, refine, and find intervals; return a sentence about the end."""
-        start = np.array([0.5 if f.start is None else f.unit(f.start) for f in self.file.free.values()])
+        start = np.array([free.first for free in self.file.free.values()])
         self._evaluate("start", [start])
         search(self.file.search, len(self.names), lambda points: [self._cost(e) for e in self._evaluate("search", points)])
         self.best = self.lowest()

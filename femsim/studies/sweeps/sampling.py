@@ -128,8 +128,19 @@ def _check_names(sweep: SweepFile, known: dict[str, Parameter], path: Path, scen
     if missing:
         raise InputError(f"{path}: the scene {scene.name} needs {', '.join(missing)}; add them to [parameters].")
     for name, axis in sweep.parameters.items():
-        if isinstance(axis, Axis) and axis.sampled and known[name].type not in (float, int):
+        if isinstance(axis, Axis) and axis.sampled and known[name].number is None:
             raise InputError(f"{path}: parameters.{name} is sampled, but is no number in {scene.name}; list its values.")
+        if isinstance(axis, Axis) and axis.between and known[name].number is int and _whole(axis.between) is None:
+            raise InputError(
+                f"{path}: parameters.{name} is between {list(axis.between)}, where there is no whole number, which "
+                f"{scene.name} takes; widen it."
+            )
+
+
+def _whole(between: tuple[float, float]) -> tuple[int, int] | None:
+    """Least and largest whole number within bounds; None where there is none."""
+    low, high = math.ceil(between[0]), math.floor(between[1])
+    return (low, high) if low <= high else None
 
 
 def _seeds(sweep: SweepFile) -> list[int]:
@@ -174,14 +185,15 @@ def _draw(sweep: SweepFile, axes: dict[str, Axis], known: dict[str, Parameter]) 
         if axis.normal is not None:
             mean, deviation = axis.normal
             x = norm.ppf(np.clip(u, 1e-12, 1 - 1e-12), mean, deviation)
-            columns[name] = [round(value) if known[name].type is int else float(value) for value in x]
+            columns[name] = [round(value) if known[name].number is int else float(value) for value in x]
             continue
         low, high = axis.between or (0.0, 1.0)
-        if known[name].type is int and axis.scale == "linear":  # every whole number equally likely
-            columns[name] = [min(math.floor(math.ceil(low) + v * (math.floor(high) - math.ceil(low) + 1)), int(high)) for v in u]
+        whole = _whole((low, high)) if known[name].number is int else None
+        if whole and axis.scale == "linear":  # every whole number equally likely
+            columns[name] = [min(math.floor(whole[0] + v * (whole[1] - whole[0] + 1)), whole[1]) for v in u]
         else:
             x = low + u * (high - low) if axis.scale == "linear" else low * (high / low) ** u
-            columns[name] = [round(value) if known[name].type is int else float(value) for value in x]
+            columns[name] = [min(max(round(value), whole[0]), whole[1]) if whole else float(value) for value in x]
     return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
 
 
