@@ -158,6 +158,19 @@ def test_seeds_belong_to_rows() -> None:
     assert given[0].parameters == {"seed": 5}
 
 
+def test_what_a_table_of_pandas_lacks_is_none() -> None:
+    """Texts and whole numbers without a value are None as in a list of rows; NaN of numbers is a value."""
+    pandas = pytest.importorskip("pandas")
+    table = {"mode": ["", None], "seed": pandas.array([1, None], dtype="Int64"), "height": [0.011, np.nan]}
+    tables = [pandas.DataFrame(table), pandas.DataFrame(table).astype({"mode": "string", "height": "Float64"})]
+    for table in tables:
+        first, second = fs.run_many(lambda mode, seed, height: build(), table, workers=0)
+        assert first.status == second.status == "converged", second.message
+        assert first.parameters == {"mode": "", "seed": 1, "height": 0.011}
+        assert second.parameters["mode"] is None and second.parameters["seed"] is None
+        assert isinstance(second.parameters["height"], float) and np.isnan(second.parameters["height"])
+
+
 @pytest.mark.parametrize(
     ("name", "said"),
     [

@@ -291,7 +291,7 @@ def _cores() -> int:
 def _cases(build: Build, loop: Loop | None, table: Any, seed: int | None) -> list[dict[str, Any]]:
     """Arguments of each case."""
     if hasattr(table, "to_dict") and hasattr(table, "columns"):  # a table of pandas
-        table = {str(name): table[name].tolist() for name in table.columns}
+        table = {str(name): _values(table[name]) for name in table.columns}
     if isinstance(table, Mapping):
         for name, column in table.items():
             if isinstance(column, str) or not hasattr(column, "__len__"):
@@ -319,6 +319,14 @@ def _cases(build: Build, loop: Loop | None, table: Any, seed: int | None) -> lis
             if known is not None and name not in known:
                 raise InputError(f"run_many: parameter {name!r} of row {k} is none of {where}{did_you_mean(name, known)}")
     return rows
+
+
+def _values(column: Any) -> list[Any]:
+    """Values of a column of pandas, which has lost None among texts and whole numbers: NaN of numbers, None of all else."""
+    if column.dtype == object:
+        return list(column.tolist())
+    absent = math.nan if column.dtype.kind == "f" else None
+    return [absent if gone else value for value, gone in zip(column.tolist(), column.isna(), strict=True)]
 
 
 def _case_run(k: int, parameters: Mapping[str, Any], row: Row, folder: Path) -> CaseRun:
