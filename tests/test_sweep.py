@@ -308,9 +308,10 @@ def test_a_change_of_femsim_during_a_sweep_is_said(tmp_path: Path) -> None:
     assert row["status"] == "failed" and row["message"].startswith("femsim was changed since the sweep began (it was 0.0.1, and")
 
 
-def test_a_full_disk_is_said_and_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EFBIG])
+def test_a_full_disk_is_said_and_leaves_nothing_behind(number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: Any) -> None:
-        raise OSError(errno.ENOSPC, "No space left on device")
+        raise OSError(number, "No space left on device")
 
     monkeypatch.setattr(case_module, "_write_series", full)
     row = run_case(job(tmp_path, series="all"))

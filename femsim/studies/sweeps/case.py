@@ -33,7 +33,7 @@ from viz.ending import is_locked
 
 #: Its row; a folder that has it is complete. All columns of a case that functions made.
 CASE_FILE, TABLES_FILE = "case.json", "tables.npz"
-_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
+_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
 
 
 def _origin() -> str:
