@@ -276,6 +276,11 @@ MUTANTS = (
         "test_small_cylinders.py::test_a_coin_that_leans_rolls_on_its_rim_as_on_a_floor",
     ),
     Mutant(
+        "physics", "what stands on a cap beside its middle is pressed by the round side", STEP + "flat_ends.py",
+        "return np.asarray(above <= _FALLS * way)", "return np.asarray(above < np.inf)",
+        "test_small_cylinders.py::test_what_stands_on_a_cap_beside_its_middle_is_not_beside_the_round_side",
+    ),
+    Mutant(
         "physics", "what lies behind a cap is pressed by the round side", STEP + "flat_ends.py",
         "(at_end | (-found.gap[own] <= to_cap))", "True",
         "test_small_cylinders.py::test_the_round_side_does_not_press_what_lies_behind_a_cap",

@@ -203,3 +203,21 @@ def test_a_small_cone_stands_on_its_base_and_lies_on_its_side(shape: fs.Cone, tu
         assert sim.verdict == "good"
         assert middle[2] == pytest.approx(height, abs=0.009 * shape.radius + 2e-5)
         assert abs(rotation[2, 2]) == pytest.approx(np.sin(angle) if turned else 1.0, abs=2e-2)
+
+
+@pytest.mark.parametrize("free", [False, True])
+def test_what_stands_on_a_cap_beside_its_middle_is_not_beside_the_round_side(free: bool) -> None:
+    """The middle of the cap is beside the block, 20 mm from its side and 30 within the radius: it was refused, or blown away."""
+    scene = fs.Scene("plate", dt=0.005, duration=0.1, default_friction=0.2)
+    scene.add_obstacle("plate", fs.Cylinder(0.05, 0.0025), position=(0, 0, -0.0025))
+    rubber = fs.Elastic(1e5, 0.4, 1000.0, rayleigh_beta=2e-3, name="rubber")
+    start, speed = (0.005, 0.3) if free else (0.03, 0.0)
+    scene.add_soft(
+        "block", fs.box_tets((0.02, 0.02, 0.02), 2), rubber, position=(start, 0, 0.01), velocity=(speed, 0, 0)
+    )  # fmt: skip
+    with fs.Simulation(scene) as sim:
+        sim.step(50)
+        assert sim.verdict == "good"
+        assert sim.points("block").mean(axis=0) == pytest.approx(
+            [start + speed**2 / (2.0 * 0.2 * G), 0.0, 0.01], abs=3e-4
+        )  # fmt: skip

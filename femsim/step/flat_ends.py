@@ -7,12 +7,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from contact import DeformableContacts, Strand
+from contact import DeformableContacts, Strand, Surface
 from contact.side_kernels import VERTEX_FACE
 from femsim.model.bodies.deforming import Deforming
 
 #: Cosine of normal and axis up to which a contact is one of the round side, and above which one of a cap or its rim.
 LEAN = 0.05
+#: A surface goes on below a rim where, so many radii further inside than it is deep, it falls by at most this part of the way.
+_PAST, _FALLS = 1e-3, 0.25
 #: Sine of that angle from which on the point of a rim that is closest to a face is known; nearer to it the cap lies on the face.
 _KNOWN = 0.02
 _LINE, _CAPS, _RIM = 1, 2, 3
@@ -23,7 +25,8 @@ class FlatEnds:
 
     Of the line count the contacts whose normal is about square to the axis, which are exact: what crosses or faces the round
     side. At an end, where the rim is what touches a face that leans by the cosine c to the axis, the line is closer than the rim
-    by r (1 - sqrt(1 - c^2)). Where a cap is nearer than the round side, what is inside lies behind that cap. Of the prism count
+    by r (1 - sqrt(1 - c^2)), and the surface must go on below the rim: what stands on a cap, and beside its middle, does not.
+    Where a cap is nearer than the round side, what is inside lies behind that cap. Of the prism count
     the other contacts: caps and, up to the sides of its polygon, their rims. The point of a rim is the closest one to the face
     that is the closest to its centre, exactly; it goes round the rim as the cylinder rolls.
 
@@ -50,6 +53,15 @@ class FlatEnds:
                 self.groups.append((k + 1, k + 2, k + 3))
         self._of_end = {int(self._end[k]): k for k in np.flatnonzero(self._kind == _RIM).tolist()}
         self.lines = frozenset(np.flatnonzero((self._kind == _LINE) | (self._kind == _RIM)).tolist())
+        surfaces = [
+            one.shape.triangles + own.start
+            for one, own in zip(able, where, strict=True)
+            if isinstance(one.shape, Surface) and not one.shape.rigid
+        ]
+        self._triangles = np.concatenate([np.zeros((0, 3), dtype=np.int64), *(surfaces if self.groups else ())])
+        corners = self._triangles.ravel()
+        self._around = np.argsort(corners, kind="stable") // 3
+        self._first = np.searchsorted(np.sort(corners), np.arange(max((own.stop for own in where), default=0) + 1))
 
     def aim(self, found: DeformableContacts, points: np.ndarray) -> bool:
         """Move points of rims, of ``points`` (p, 3), m, where they are closest to what is near; whether any has moved."""
@@ -104,4 +116,48 @@ class FlatEnds:
             keep[own] &= np.where(line, square & (at_end | (-found.gap[own] <= to_cap)), ~square & ((kind == _CAPS) | aimed))
             rim = line & square & at_end
             gap[own[rim]] += shorter[rim]
+            if not rim.any():
+                continue
+            at, radius, end = own[rim], self._radius[body[rim]][:, None], along[rim] > 0.5 * length[rim]
+            inwards = np.where(end[:, None], -axis[rim], axis[rim])
+            outwards = normal[rim] * (1.0 if side == 0 else -1.0)
+            across = outwards - (outwards * inwards).sum(axis=1)[:, None] * inwards
+            across /= np.linalg.norm(across, axis=1)[:, None]
+            below = place[rim] - radius * across - gap[at][:, None] * outwards
+            depth = np.minimum(np.maximum(-gap[at], 0.0) + _PAST * radius[:, 0], length[rim])
+            corners = found.point[at, 1 - side]
+            foot = np.einsum("mi,mic->mc", found.weight[at, 1 - side], points[corners])
+            keep[at] &= self._go_on(points, corners, foot, below + depth[:, None] * inwards)
         return replace(found, gap=gap).select(keep)
+
+    def _go_on(self, points: np.ndarray, corners: np.ndarray, foot: np.ndarray, goal: np.ndarray) -> np.ndarray:
+        """Whether the surface around feet (m, 3), on these points (m, 3), goes on to goals (m, 3), or rises; else it ends."""
+        which = np.repeat(np.arange(len(corners)), 3)
+        corner = corners.ravel()
+        which, corner = which[corner >= 0], corner[corner >= 0]
+        count = self._first[corner + 1] - self._first[corner]
+        start = np.repeat(self._first[corner] - np.cumsum(count) + count, count)
+        which, triangle = np.repeat(which, count), self._around[start + np.arange(len(start))]
+        abc = points[self._triangles[triangle]]
+        nearest = closest_on_each(goal[which], abc)
+        normal = np.cross(abc[:, 1] - abc[:, 0], abc[:, 2] - abc[:, 0])
+        normal /= np.linalg.norm(normal, axis=1)[:, None]
+        apart = goal[which] - nearest
+        distance, way = np.linalg.norm(apart, axis=1), np.linalg.norm(goal - foot, axis=1)
+        least, above = np.full(len(goal), np.inf), np.full(len(goal), -np.inf)
+        np.minimum.at(least, which, distance)
+        ties = distance <= (least + 1e-6 * way)[which]
+        np.maximum.at(above, which[ties], (apart * normal).sum(axis=1)[ties])
+        return np.asarray(above <= _FALLS * way)
+
+
+def closest_on_each(place: np.ndarray, abc: np.ndarray) -> np.ndarray:
+    """Closest points, (m, 3), to places (m, 3), m, on a triangle (m, 3, 3), m, each."""
+    side = np.roll(abc, -1, axis=1) - abc
+    share = ((place[:, None] - abc) * side).sum(axis=2) / (side**2).sum(axis=2)
+    on_sides = abc + np.clip(share, 0.0, 1.0)[:, :, None] * side
+    nearest = ((on_sides - place[:, None]) ** 2).sum(axis=2).argmin(axis=1)
+    normal = np.cross(side[:, 0], side[:, 1])
+    inner = np.einsum("mic,mic->mi", np.cross(normal[:, None], side), place[:, None] - abc).min(axis=1) >= 0.0
+    height = ((place - abc[:, 0]) * normal).sum(axis=1) / (normal**2).sum(axis=1)
+    return np.where(inner[:, None], place - height[:, None] * normal, on_sides[np.arange(len(place)), nearest])
