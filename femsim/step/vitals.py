@@ -78,7 +78,7 @@ class Vitals:
     pushed : float, J
         Energy that contact put in by undoing penetrations.
     mended : float, J
-        Part of that by undoing what the steps before had let in, not what overlapped at the start or drives lead in.
+        Part of that by undoing what the steps before had let in, not what overlapped at the start.
     snags : tuple of Snag
         What rigid parts press on the nodes of soft bodies, and what of it pushes these along their surface.
     locked : tuple of int
