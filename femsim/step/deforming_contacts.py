@@ -166,9 +166,10 @@ class DeformingFamily:
         """Velocities of all points, (p, 3), m/s."""
         own = rates.v_hat[self._row[: len(self._node), None] + np.arange(3)]
         each = np.einsum("pi,pic->pc", self._weight, own[np.minimum(self._node, len(own) - 1)])
+        v = np.where(self._system.prescribed, rates.v_prescribed, rates.v_hat)
         for k, part, one, where in self._each():
             if _rigid(self._system, part):
-                each[where] = self._carried(placed, rates, k, one)
+                each[where] = self._carried(placed, v, k, one)
         return np.asarray(each)
 
     def slide(self, rows: FamilyRows, rates: Rates) -> float:
@@ -200,16 +201,16 @@ class DeformingFamily:
             means[rims], spread[rims] = means[caps], spread[caps]
         return np.asarray(np.linalg.norm(means[:, None] - means, axis=2) + spread[:, None] + spread)
 
-    def _carried(self, placed: Placed, rates: Rates, k: int, one: Deforming) -> np.ndarray:
-        """Velocities of the points of rigid part k, (n, 3), m/s."""
+    def _carried(self, placed: Placed, v: np.ndarray, k: int, one: Deforming) -> np.ndarray:
+        """Velocities of the points of rigid part k, (n, 3), m/s, by those of all bodies, (n,)."""
         places, row = self._places, self._places.row[k]
         if row < 0:
             return np.zeros((len(one.rest), 3))
-        v = np.where(self._system.prescribed, rates.v_prescribed, rates.v_hat)
         joints = slice(places.joint_start[k], places.joint_start[k + 1])
         twist = v[row : row + 6] + v[places.joint_row[joints]] @ placed.screw[joints]
         lever = one.rest @ placed.rotation[k].T + (placed.translation[k] - placed.origin[k])
-        return np.asarray(twist[:3] + np.cross(twist[3:], lever))
+        x, y, z = twist[3:].tolist()
+        return np.asarray(twist[:3] + lever @ np.array([[0.0, z, -y], [-z, 0.0, x], [y, -x, 0.0]]))
 
     def max_penetration(self, state: State, placed: Placed) -> float:
         """Largest penetration in a state, m."""

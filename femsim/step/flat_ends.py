@@ -24,11 +24,11 @@ class FlatEnds:
     """The cylinders among surfaces and strands: a line with a radius, a capsule; a prism inside of it; and a point of each rim.
 
     Of the line count the contacts whose normal is about square to the axis, which are exact: what crosses or faces the round
-    side. At an end, where the rim is what touches a face that leans by the cosine c to the axis, the line is closer than the rim
-    by r (1 - sqrt(1 - c^2)), and the surface must go on below the rim: what stands on a cap, and beside its middle, does not.
-    Where a cap is nearer than the round side, what is inside lies behind that cap. Of the prism count
-    the other contacts: caps and, up to the sides of its polygon, their rims. The point of a rim is the closest one to the face
-    that is the closest to its centre, exactly; it goes round the rim as the cylinder rolls.
+    side. At an end, where the rim is what touches a face that leans by the cosine c to the axis, the line is closer than the
+    rim by r (1 - sqrt(1 - c^2)), and the surface must go on below the rim: what stands on a cap, and beside its middle, does
+    not. Where a cap is nearer than the round side, what is inside lies behind that cap. Of the prism count the other contacts:
+    caps and, up to the sides of its polygon, their rims. The point of a rim is the closest one to the face that is the closest
+    to its centre, exactly; it goes round the rim as the cylinder rolls.
 
     Parameters
     ----------
@@ -116,22 +116,19 @@ class FlatEnds:
             keep[own] &= np.where(line, square & (at_end | (-found.gap[own] <= to_cap)), ~square & ((kind == _CAPS) | aimed))
             rim = line & square & at_end
             gap[own[rim]] += shorter[rim]
-            if not rim.any():
-                continue
-            at, radius, end = own[rim], self._radius[body[rim]][:, None], along[rim] > 0.5 * length[rim]
-            inwards = np.where(end[:, None], -axis[rim], axis[rim])
-            outwards = normal[rim] * (1.0 if side == 0 else -1.0)
+            inwards = np.where((along > 0.5 * length)[:, None], -axis, axis)
+            outwards = normal if side == 0 else -normal
             across = outwards - (outwards * inwards).sum(axis=1)[:, None] * inwards
-            across /= np.linalg.norm(across, axis=1)[:, None]
-            below = place[rim] - radius * across - gap[at][:, None] * outwards
-            depth = np.minimum(np.maximum(-gap[at], 0.0) + _PAST * radius[:, 0], length[rim])
-            corners = found.point[at, 1 - side]
-            foot = np.einsum("mi,mic->mc", found.weight[at, 1 - side], points[corners])
-            keep[at] &= self._go_on(points, corners, foot, below + depth[:, None] * inwards)
+            across /= np.maximum(np.linalg.norm(across, axis=1), 1e-300)[:, None]
+            deep = np.maximum(-gap[own], 0.0)
+            way = np.minimum(deep + _PAST * self._radius[body], length)[:, None] * inwards
+            below = place - self._radius[body][:, None] * across - gap[own][:, None] * outwards + way
+            keep[own[rim]] &= self._go_on(points, found.point[own[rim], 1 - side], found.weight[own[rim], 1 - side], below[rim])
         return replace(found, gap=gap).select(keep)
 
-    def _go_on(self, points: np.ndarray, corners: np.ndarray, foot: np.ndarray, goal: np.ndarray) -> np.ndarray:
-        """Whether the surface around feet (m, 3), on these points (m, 3), goes on to goals (m, 3), or rises; else it ends."""
+    def _go_on(self, points: np.ndarray, corners: np.ndarray, weight: np.ndarray, goal: np.ndarray) -> np.ndarray:
+        """Whether the surface around feet, by points and weights (m, 3), goes on to goals (m, 3), or rises; else it ends."""
+        foot = np.einsum("mi,mic->mc", weight, points[corners])
         which = np.repeat(np.arange(len(corners)), 3)
         corner = corners.ravel()
         which, corner = which[corner >= 0], corner[corner >= 0]
