@@ -146,6 +146,18 @@ def test_a_good_start_favours_neither_cond_nor_exact(monkeypatch: pytest.MonkeyP
     assert picks[auto_module._ANEW] == picks[auto_module._FAR]
 
 
+@pytest.mark.parametrize(("steps", "second"), [(0.0, "canal"), (np.inf, "exact")])
+def test_after_cond_the_cheaper_one_goes_on_where_many_contacts_press(
+    steps: float, second: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A plate on a mat: the exact solver factorized dense matrices of 1800 rows a hundred times, 8 s for what takes CANAL one."""
+    monkeypatch.setattr(auto_module, "_CANAL_STEPS", steps)
+    problem = soft_block(1e4, 10)
+    solver = Auto(AutoOptions(tolerance=1e-8, max_iterations=4))
+    assert solver.pick(problem) in ("cond", "cond-newton")
+    assert solver.solve(problem).details["tried"][1] == second
+
+
 def test_a_pick_that_failed_rests_and_comes_back(monkeypatch: pytest.MonkeyPatch) -> None:
     """For 8 problems, for 16 after it failed again; what it remembers goes through its memory."""
     monkeypatch.setattr(auto_module, "_FAILURE", 1.0)  # else COND looks dearer, and is picked no more

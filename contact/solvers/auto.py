@@ -121,6 +121,10 @@ _ORDERS = {
 #: The exact solver is asked with so few sweeps first, and CANAL before it goes on, if more contacts press: where forces are not
 #: unique, as along the rim of a box on a soft body, it looks for seconds where CANAL takes tenths of one (measured).
 _BRIEF_SWEEPS, _LONG_SWEEPS, _BRIEF_CONTACTS, _BRIEFLY = 150, 2000, 100, ("brief", "canal", "exact")
+#: CANAL comes before the exact solver after COND, or COND-Newton, where so many Newton steps with sparse factors should cost
+#: less: with hundreds of contacts that press the exact one factorizes dense matrices over them as often (measured on plates on
+#: a mat with elements of 10 mm, 600 contacts: 0.1 to 2 s a solve, where it takes 1 to 67).
+_CANAL_STEPS = 20.0
 #: Where :class:`Auto` has the solver of a pick, and why it is picked, where that is not for its estimated cost.
 _PLACES = {
     "banded": "_banded", "brief": "_exact", "canal": "_canal", "cond": "_cond", "cond-newton": "_cond_newton", "exact": "_exact",
@@ -289,10 +293,10 @@ class Auto(Told):
     COND is also for many contacts on large bodies; where Newton steps cost less than the iterations that it needs, as in piles
     and where a step is linearised anew, COND finished by Newton takes its place. Where the one that was picked does not converge,
     others go on: after CANAL the same from nothing, COND finished by Newton, then for few contacts the exact solver, and COND
-    where that is the one that fails on many unknowns; after the banded solver the exact one, or COND finished by Newton where
-    links have many contacts. A problem that one of them finds infeasible goes to no other. A pick that failed where another
-    converged rests: that one takes its place for the next problems that it would be picked for. The banded solver never rests:
-    its failures are cheap.
+    where that is the one that fails on many unknowns; after COND the exact one, or before it CANAL where many contacts press and
+    its sparse factors should cost less; after the banded solver the exact one, or COND finished by Newton where links have many
+    contacts. A problem that one of them finds infeasible goes to no other. A pick that failed where another converged rests: that
+    one takes its place for the next problems that it would be picked for. The banded solver never rests: its failures are cheap.
 
     Compared are COND's iterations, 0.6 sqrt(kappa) for each decade of the tolerance (measured), times the entries of A and J, the
     exact solver's solves with the factors of A and dense work on the contacts that press or approach, and the Newton steps
@@ -407,6 +411,10 @@ class Auto(Told):
             rows = float(_pressing_rows(problem, warm_start))
             if rows <= _FREE_SHARE * problem.n and self._exact_seconds(problem, rows) < self._newton_seconds(problem):
                 order = ("exact", *order)
+        elif picked in _MAY_REFUSE and many:
+            rows = float(_pressing_rows(problem, warm_start))
+            if _CANAL_STEPS * self._direct_step_seconds(problem) < self._exact_seconds(problem, rows):
+                order = (picked, "canal", *order)
         for name in chain.from_iterable(_BRIEFLY if one == "exact" and many else (one,) for one in order):
             allowed = name if dense or name not in _DENSE else "canal"
             if allowed not in given:
