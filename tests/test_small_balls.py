@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from coarse_pads import add_pad
 
 import femsim as fs
 from contact import DeformableDetector, Strand, Surface
@@ -13,13 +14,6 @@ from femsim.model.parts import Part
 
 G = 9.81
 STIFF = fs.Elastic(1e8, 0.3, 1000.0, rayleigh_beta=1e-4, name="stiff")
-
-
-def pad(scene: fs.Scene, material: fs.Elastic = STIFF) -> None:
-    """Add a pad of elements of 10 mm below z = 0, held at its lower side."""
-    scene.add_soft(
-        "pad", fs.box_tets((0.1, 0.1, 0.02), (10, 10, 2)), material, position=(0, 0, -0.01), fixed=lambda x: x[:, 2] < -0.0199
-    )
 
 
 @pytest.mark.parametrize(
@@ -30,7 +24,7 @@ def pad(scene: fs.Scene, material: fs.Elastic = STIFF) -> None:
 def test_it_lies_on_the_face_between_nodes(shape: fs.Sphere | fs.Capsule, height: float, turned: tuple[float, ...]) -> None:
     """A ball of 14 mm fell through the pad, good; one of 25 mm lay 2 mm deep between four nodes."""
     scene = fs.Scene("lies", dt=0.005, duration=0.1)
-    pad(scene)
+    add_pad(scene, STIFF)
     scene.add_rigid("stone", shape, density=2000.0, position=(0.0037, 0.0021, height), rotation=turned)
     scene.sensor("stone", "stone")
     with fs.Simulation(scene) as sim:
@@ -46,7 +40,7 @@ def test_it_lies_on_the_face_between_nodes(shape: fs.Sphere | fs.Capsule, height
 def test_a_ball_that_slides_ends_rolling_at_five_sevenths(options: dict[str, Any]) -> None:
     """Over the edges of the elements, whatever the friction between; by hand for a ball on a plane."""
     scene = fs.Scene("rolls", dt=0.002, duration=0.2, default_friction=0.5, **options)
-    pad(scene)
+    add_pad(scene, STIFF)
     scene.add_rigid("ball", fs.Sphere(0.005), density=2000.0, position=(-0.03, 0.004, 0.005), velocity=(0.28, 0.0, 0.0))
     with fs.Simulation(scene) as sim:
         sim.step(50)
@@ -132,7 +126,7 @@ def test_the_centre_of_a_ball_is_held_off_by_each_of_two_facets() -> None:
 )
 def test_free_ones_and_obstacles_below_three_elements_across_have_it_by_default(shape: fs.Sphere, expected: bool) -> None:
     scene = fs.Scene("default", dt=0.005, duration=0.1)
-    pad(scene)
+    add_pad(scene, STIFF)
     scene.add_rigid("free", shape, density=1000.0, position=(0, 0, 0.3))
     scene.add_obstacle("held", shape, position=(0, 0, 0.8))
     scene.add_rigid("driven", shape, density=1000.0, position=(0, 0, 1.3))
@@ -149,7 +143,7 @@ def test_free_ones_and_obstacles_below_three_elements_across_have_it_by_default(
 def test_a_driven_ball_that_nodes_let_through_is_said() -> None:
     """It is 14 mm across, where nodes are 10 mm apart, and 14 along the diagonal of a square."""
     scene = fs.Scene("driven", dt=0.01, duration=0.3)
-    pad(scene)
+    add_pad(scene, STIFF)
     ball = scene.add_rigid("ball", fs.Sphere(0.00705), density=1000.0, position=(0.005, 0.005, 0.0071))
     scene.drive(ball, fs.Motion([0, 0.3], [(0, 0, 0), (0, 0, -0.02)]))
     run = fs.simulate(scene)
@@ -160,7 +154,7 @@ def test_a_driven_ball_that_nodes_let_through_is_said() -> None:
 def test_two_balls_on_a_stick_lie_on_both() -> None:
     """Pieces of one part, each of which has a line of its own; of a plate, which has none, there is word."""
     scene = fs.Scene("two", dt=0.005)
-    pad(scene)
+    add_pad(scene, STIFF)
     balls = [fs.Piece(fs.Sphere(0.005), position=(x, 0, 0)) for x in (-0.012, 0.012)]
     stick = fs.Piece(fs.Capsule(0.002, 0.01), rotation=(0, np.pi / 2, 0))
     scene.add_rigid("two", fs.Compound([*balls, stick]), density=1000.0, position=(0.0037, 0.0021, 0.005))
@@ -169,6 +163,14 @@ def test_two_balls_on_a_stick_lie_on_both() -> None:
         assert sim.verdict == "good" and sim.pose("two")[1] == pytest.approx([0.0037, 0.0021, 0.005], abs=2e-5)
         of = {part.name: k for k, part in enumerate(scene.parts)}
         assert sim.stepper.contacts.by_faces[of["two"], of["pad"]]
+    x = np.linspace(0.0, 0.3, 4)
+    scene.add_rod("rod", np.column_stack([x, 0 * x, 0 * x + 2.0]), fs.circular_section(0.002), STIFF)
+    wheel = fs.Compound([fs.Piece(fs.Cylinder(0.03, 0.003)), fs.Piece(fs.Box((0.002, 0.002, 0.02)))])
+    scene.add_rigid("wheel", wheel, density=1000.0, position=(0, 0, 0.5))
+    with fs.Simulation(scene) as sim:  # a rod meets a part with a round piece at its nodes, however small others are
+        of = {part.name: k for k, part in enumerate(scene.parts)}
+        by = sim.stepper.contacts.by_faces
+        assert by[of["wheel"], of["pad"]] and not by[of["wheel"], of["rod"]] and not by[of["two"], of["rod"]]
     with_plate = fs.Compound([*balls, fs.Piece(fs.Revolved([(0.0, 0.0), (0.005, 0.0)], 0.002))])
     scene.add_rigid("three", with_plate, density=1000.0, position=(0, 0, 0.1))
     with pytest.raises(fs.InputError, match="'three' has a Revolved; name parts that are made of Box, Mesh, Sphere"):

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from coarse_pads import add_pad
 from scipy.spatial.transform import Rotation
 
 import femsim as fs
@@ -13,13 +14,6 @@ from meshes import make_tetmesh
 
 G = 9.81
 STIFF = fs.Elastic(3e7, 0.3, 1000.0, rayleigh_beta=2e-3, name="stiff")
-
-
-def pad(scene: fs.Scene, material: fs.Elastic = STIFF) -> None:
-    """A pad with elements of 10 mm, its upper face at height 0."""
-    scene.add_soft(
-        "pad", fs.box_tets((0.1, 0.1, 0.02), (10, 10, 2)), material, position=(0, 0, -0.01), fixed=lambda x: x[:, 2] < -0.0199
-    )
 
 
 @pytest.mark.parametrize(
@@ -31,7 +25,7 @@ def pad(scene: fs.Scene, material: fs.Elastic = STIFF) -> None:
 def test_it_lies_and_stands_between_and_on_nodes(shape: fs.Cylinder, turned: tuple[float, ...], at: tuple[float, float]) -> None:
     """Those of 6 and 10 mm fell through; nodes under a cap are behind it, and none of the round side's business."""
     scene = fs.Scene("lies", dt=0.005, duration=0.1)
-    pad(scene)
+    add_pad(scene, STIFF)
     turn = Rotation.from_rotvec(turned).as_matrix()
     height = shape.radius * np.sqrt(1.0 - turn[2, 2] ** 2) + shape.half_length * abs(turn[2, 2])
     scene.add_rigid("pin", shape, density=2000.0, position=(*at, height), rotation=turned)
@@ -50,7 +44,7 @@ def test_it_lies_and_stands_between_and_on_nodes(shape: fs.Cylinder, turned: tup
 def test_one_that_slides_ends_rolling_at_two_thirds(options: dict[str, Any]) -> None:
     """Over the edges of the elements, as round as it is; a polygon of 16 corners would stop within half a turn."""
     scene = fs.Scene("rolls", dt=0.002, duration=0.2, default_friction=0.5, **options)
-    pad(scene)
+    add_pad(scene, STIFF)
     shape, turned = fs.Cylinder(0.005, 0.012), (np.pi / 2, 0, 0)
     scene.add_rigid("pin", shape, density=2000.0, position=(-0.03, 0.004, 0.005), rotation=turned, velocity=(0.3, 0.0, 0.0))
     with fs.Simulation(scene) as sim:
@@ -91,7 +85,7 @@ def test_a_coin_that_leans_rolls_on_its_rim_as_on_a_floor() -> None:
     for soft in (False, True):
         scene = fs.Scene("coin", dt=0.002, duration=0.2, default_friction=0.8)
         if soft:
-            pad(scene)
+            add_pad(scene, STIFF)
         else:
             scene.add_floor()
         turned = Rotation.from_rotvec([0.1, 0, 0]) * Rotation.from_rotvec([np.pi / 2, 0, 0])
@@ -172,7 +166,7 @@ def test_a_block_balances_on_a_post_thinner_than_its_elements() -> None:
 def test_a_bolt_lies_on_its_head_and_the_end_of_its_shaft() -> None:
     """Two cylinders of one part; its tilt by hand. Its head is 8 mm across, its shaft 4, the elements 10."""
     scene = fs.Scene("bolt", dt=0.005, duration=0.1, default_friction=0.5)
-    pad(scene)
+    add_pad(scene, STIFF)
     head, shaft = fs.Cylinder(0.004, 0.0015), fs.Cylinder(0.002, 0.01)
     bolt = fs.Compound([fs.Piece(head, position=(0, 0, 0.0115)), fs.Piece(shaft)])
     lean = np.arctan(0.1)  # the rim of the head is 2 mm further out than that of the end, 20 mm away
@@ -190,7 +184,7 @@ def test_a_bolt_lies_on_its_head_and_the_end_of_its_shaft() -> None:
 def test_a_small_cone_stands_on_its_base_and_lies_on_its_side(shape: fs.Cone, turned: bool) -> None:
     """As a pyramid, or a frustum of one, of 24 sides: the heights of its centre by hand. Between nodes it fell through."""
     scene = fs.Scene("cone", dt=0.005, duration=0.1, default_friction=0.5)
-    pad(scene)
+    add_pad(scene, STIFF)
     angle = np.arctan((shape.radius - shape.top) / (2.0 * shape.half_length)) if turned else 0.0
     lies = 0.5 * (shape.radius + shape.top) * np.cos(angle)
     height = lies if turned else shape.half_length

@@ -91,11 +91,7 @@ def faces(part: Part) -> list[Deforming]:
         if isinstance(shape, Sphere | Capsule | Cylinder):
             out += _round(shape, np.asarray(turn), np.asarray(translation))
             continue
-        surface = (
-            _pyramid(shape, np.asarray(turn), np.asarray(translation))
-            if isinstance(shape, Cone)
-            else visual(shape, translation, turn)
-        )
+        surface = _pyramid(shape, turn, translation) if isinstance(shape, Cone) else visual(shape, translation, turn)
         lower, upper = shape.aabb
         points.append(surface.points)
         triangles.append(surface.triangles + count)
@@ -128,7 +124,7 @@ def _round(shape: Shape, turn: np.ndarray, translation: np.ndarray) -> list[Defo
 def _pyramid(cone: Cone, turn: np.ndarray, translation: np.ndarray) -> TriMesh:
     """Pyramid, or a frustum of one, inside of a cone in a pose."""
     drawn = revolved_triangles(cone_outline(cone), _SIDES)
-    return replace(drawn, points=drawn.points @ turn.T + translation)
+    return replace(drawn, points=drawn.points @ np.asarray(turn).T + translation)
 
 
 def _unmoved(shape: Surface | Strand, points: np.ndarray) -> Deforming:

@@ -121,7 +121,9 @@ def pairs_by_faces(system: System, parts: Sequence[Part], rules: ContactRules) -
             loose = rules.loose is None or rules.loose[k]
             shape = deforms[other].shape
             if isinstance(shape, Strand):  # its points are round themselves: only long gaps between them hide a round part
-                seen = is_coarse(part, shape) or any(is_small(one, elements[other]) for one in shapes if flat(one))
+                seen = all(map(flat, shapes)) and (
+                    is_coarse(part, shape) or any(is_small(one, elements[other]) for one in shapes)
+                )
             else:
                 seen = edge or any(is_small(one, elements[other]) for one in shapes)
             if part.by_faces or (loose and not turned[other, k] and seen):

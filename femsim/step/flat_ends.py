@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from contact import DeformableContacts, Strand, Surface
+from contact import DeformableContacts, Strand, Surface, closest_points_on_triangles
 from contact.side_kernels import VERTEX_FACE
 from femsim.model.bodies.deforming import Deforming
 
@@ -116,45 +116,25 @@ class FlatEnds:
             keep[own] &= np.where(line, square & (at_end | (-found.gap[own] <= to_cap)), ~square & ((kind == _CAPS) | aimed))
             rim = line & square & at_end
             gap[own[rim]] += shorter[rim]
-            inwards = np.where((along > 0.5 * length)[:, None], -axis, axis)
-            outwards = normal if side == 0 else -normal
-            across = outwards - (outwards * inwards).sum(axis=1)[:, None] * inwards
-            across /= np.maximum(np.linalg.norm(across, axis=1), 1e-300)[:, None]
-            deep = np.maximum(-gap[own], 0.0)
-            way = np.minimum(deep + _PAST * self._radius[body], length)[:, None] * inwards
-            below = place - self._radius[body][:, None] * across - gap[own][:, None] * outwards + way
-            keep[own[rim]] &= self._go_on(points, found.point[own[rim], 1 - side], found.weight[own[rim], 1 - side], below[rim])
+            for m in own[rim].tolist():
+                keep[m] = keep[m] and self._goes_on(found, m, side, float(gap[m]), points)
         return replace(found, gap=gap).select(keep)
 
-    def _go_on(self, points: np.ndarray, corners: np.ndarray, weight: np.ndarray, goal: np.ndarray) -> np.ndarray:
-        """Whether the surface around feet, by points and weights (m, 3), goes on to goals (m, 3), or rises; else it ends."""
-        foot = np.einsum("mi,mic->mc", weight, points[corners])
-        which = np.repeat(np.arange(len(corners)), 3)
-        corner = corners.ravel()
-        which, corner = which[corner >= 0], corner[corner >= 0]
-        count = self._first[corner + 1] - self._first[corner]
-        start = np.repeat(self._first[corner] - np.cumsum(count) + count, count)
-        which, triangle = np.repeat(which, count), self._around[start + np.arange(len(start))]
-        abc = points[self._triangles[triangle]]
-        nearest = closest_on_each(goal[which], abc)
+    def _goes_on(self, found: DeformableContacts, m: int, side: int, gap: float, points: np.ndarray) -> bool:
+        """Whether the surface of contact m with the rim on this side, gap in m, goes on below the rim, or rises; else it ends."""
+        body, corners = int(found.body[m, side]), found.point[m, 1 - side]
+        end, other = (points[at] for at in (found.point[m, side, 0], self._ends[body].sum() - found.point[m, side, 0]))
+        length, radius = float(np.linalg.norm(other - end)), float(self._radius[body])
+        inwards, outwards = (other - end) / length, found.frame[m, 0] * (1.0 if side == 0 else -1.0)
+        across = outwards - (outwards @ inwards) * inwards
+        further = min(max(-gap, 0.0) + _PAST * radius, length)
+        goal = end - radius * across / np.linalg.norm(across) - gap * outwards + further * inwards
+        triangles = np.concatenate([self._around[self._first[p] : self._first[p + 1]] for p in corners[corners >= 0]])
+        if not len(triangles):  # of a strand
+            return True
+        abc = points[self._triangles[triangles]]
+        apart = goal - closest_points_on_triangles(goal, abc)
         normal = np.cross(abc[:, 1] - abc[:, 0], abc[:, 2] - abc[:, 0])
-        normal /= np.linalg.norm(normal, axis=1)[:, None]
-        apart = goal[which] - nearest
-        distance, way = np.linalg.norm(apart, axis=1), np.linalg.norm(goal - foot, axis=1)
-        least, above = np.full(len(goal), np.inf), np.full(len(goal), -np.inf)
-        np.minimum.at(least, which, distance)
-        ties = distance <= (least + 1e-6 * way)[which]
-        np.maximum.at(above, which[ties], (apart * normal).sum(axis=1)[ties])
-        return np.asarray(above <= _FALLS * way)
-
-
-def closest_on_each(place: np.ndarray, abc: np.ndarray) -> np.ndarray:
-    """Closest points, (m, 3), to places (m, 3), m, on a triangle (m, 3, 3), m, each."""
-    side = np.roll(abc, -1, axis=1) - abc
-    share = ((place[:, None] - abc) * side).sum(axis=2) / (side**2).sum(axis=2)
-    on_sides = abc + np.clip(share, 0.0, 1.0)[:, :, None] * side
-    nearest = ((on_sides - place[:, None]) ** 2).sum(axis=2).argmin(axis=1)
-    normal = np.cross(side[:, 0], side[:, 1])
-    inner = np.einsum("mic,mic->mi", np.cross(normal[:, None], side), place[:, None] - abc).min(axis=1) >= 0.0
-    height = ((place - abc[:, 0]) * normal).sum(axis=1) / (normal**2).sum(axis=1)
-    return np.where(inner[:, None], place - height[:, None] * normal, on_sides[np.arange(len(place)), nearest])
+        above = (apart * normal).sum(axis=1) / np.linalg.norm(normal, axis=1)
+        distance, way = np.linalg.norm(apart, axis=1), float(np.linalg.norm(goal - found.weight[m, 1 - side] @ points[corners]))
+        return bool(above[distance <= distance.min() + 1e-6 * way].max() <= _FALLS * way)
