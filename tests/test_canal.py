@@ -22,7 +22,7 @@ from contact.cone import project_strict
 from contact.errors import NotApplicableError
 from contact.metrics import residuals
 from contact.problem import force_scales
-from contact.solvers import augmented_kernels, canal, canal_kernels as kernels
+from contact.solvers import Solution, augmented_kernels, auto, canal, canal_kernels as kernels
 from contact.solvers.augmented import AugmentedLagrangian, ConvexNewton, InnerFound, Surrogate
 from contact.solvers.canal_ways import CholeskyWay, CompiledNewton, DenseBase, PatchBase, choose
 from contact.solvers.newton_ways import DenseWay, columns_of
@@ -30,6 +30,8 @@ from contact.solvers.penalty_path import PenaltyPath
 from contact.solvers.strict_newton import StrictNewton, _dogleg_point
 
 WAYS = ("dense", "patch", "sparse")
+#: Rings, seeds and friction of piles whose slip speeds do not settle.
+UNSETTLED = [(8, 36, 1.0), (16, 18, 0.3), (16, 29, 1.0), (30, 25, 1.0)]
 
 
 def random_gains(seed: int, nc: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -310,7 +312,7 @@ def test_acceleration_starts_anew_where_the_residual_doubles(monkeypatch: pytest
     assert usual.converged and 1.3 * usual.iterations < never.iterations
 
 
-@pytest.mark.parametrize(("ring", "seed", "friction"), [(8, 36, 1.0), (16, 18, 0.3), (16, 29, 1.0), (30, 25, 1.0)])
+@pytest.mark.parametrize(("ring", "seed", "friction"), UNSETTLED)
 def test_a_path_of_the_penalty_ends_where_slip_speeds_do_not_settle(ring: int, seed: int, friction: float) -> None:
     """Without it 200 iterations do not end three of them on one machine, all four on another, which rounds otherwise."""
     problem = pile(ring, seed, friction=friction)
@@ -318,6 +320,32 @@ def test_a_path_of_the_penalty_ends_where_slip_speeds_do_not_settle(ring: int, s
     assert without.details["paths"] == 0 and without.iterations > 5 * found.iterations
     assert found.converged and found.details["paths"] == 1
     assert residuals(problem, found.v, found.lam).worst <= 1e-8
+
+
+@pytest.mark.parametrize("by_auto", [False, True])
+def test_who_asks_others_then_does_not_wait_for_iterations_that_stall(monkeypatch: pytest.MonkeyPatch, by_auto: bool) -> None:
+    """Where a path brings nothing, here since Newton's method reaches no point of it; by itself CANAL goes on to its limit."""
+
+    class Stuck(StrictNewton):
+        def solve(self, given: Surrogate, v: np.ndarray, state: np.ndarray, aim: float, steps: int) -> InnerFound:
+            return super().solve(given, v, state, aim, 1)._replace(residual=1.0)
+
+    class Watched(canal.Canal):
+        def solve(self, problem: ContactProblem, warm_start: WarmStart | None = None) -> Solution:
+            return seen.append(super().solve(problem, warm_start)) or seen[-1]
+
+    seen: list[Solution] = []
+    monkeypatch.setattr(canal, "StrictNewton", Stuck)
+    monkeypatch.setattr(auto, "Canal", Watched)
+    solver = make_solver("auto") if by_auto else Watched(gives_up=True)
+    problems = [pile(ring, seed, friction=friction) for ring, seed, friction in UNSETTLED]
+    alone = [make_solver("canal").solve(problem) for problem in problems]
+    for problem in problems:
+        solver.solve(problem)
+    left = [one for one in seen if "no longer lead on" in one.message]
+    assert len(left) >= 2 and all(one.status == "stopped at the limit" and one.iterations < 120 for one in left)
+    assert not any("no longer lead on" in one.message for one in alone)
+    assert sum(one.iterations == 200 for one in alone) >= 2
 
 
 def test_points_of_the_path_solve_the_strict_equations() -> None:

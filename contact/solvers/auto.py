@@ -334,8 +334,8 @@ class Auto(Told):
         self._few = Exact(few, DenseCholesky(), only_newton=True)
         self._last = Exact(replace(exact, max_sweeps=_LAST_SWEEPS, lag=False))
         canal = CanalOptions(tolerance=o.tolerance, max_iterations=_CANAL_ITERATIONS, backend=o.backend, threads=o.threads)
-        self._canal = Canal(canal if o.max_iterations is None else replace(canal, max_iterations=o.max_iterations))
-        self._fresh = Canal(self._canal.options, path_first=True)
+        canal = canal if o.max_iterations is None else replace(canal, max_iterations=o.max_iterations)
+        self._canal, self._fresh = Canal(canal, gives_up=True), Canal(canal, path_first=True, gives_up=True)
         self._cond, self._exact, self._banded = Cond(cond), Exact(exact), Banded(BandedOptions(tolerance=o.tolerance))
         self.linear_algebra, self._definite = self._exact.linear_algebra, Definite(o.backend, o.threads)
         self._slow_factors = _SUPERLU if self.linear_algebra == "superlu" else 1.0

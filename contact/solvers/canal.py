@@ -128,6 +128,8 @@ class Canal(Converting):
         Options; defaults are documented there.
     path_first : bool
         Whether a path from nothing comes before the outer iterations, without a warm start. Default no.
+    gives_up : bool
+        Whether it ends where a path brought nothing and iterations stall after it, for who asks others then. Default no.
 
     Notes
     -----
@@ -140,9 +142,9 @@ class Canal(Converting):
 
     description = "CANAL: augmented Lagrangian, convex inner problems by Newton's method; few unknowns with many contacts"
 
-    def __init__(self, options: CanalOptions | None = None, *, path_first: bool = False) -> None:
+    def __init__(self, options: CanalOptions | None = None, *, path_first: bool = False, gives_up: bool = False) -> None:
         self.options = o = options or CanalOptions()
-        self._path_first = path_first
+        self._path_first, self._gives_up = path_first, gives_up
         self._sparse = SparseWay(factors=SparseCholesky(o.backend, o.threads))
         self.linear_algebra = self._sparse.linear_algebra
 
@@ -175,6 +177,7 @@ class Canal(Converting):
         judge = Judge(problem, o.tolerance)
         iterations = _Iterations(problem, warm_start, self._base(isotropic(problem)), o)
         iterations.base.tell(judge)
+        iterations.gives_up = self._gives_up
         if self._path_first:
             iterations.leave()
         prepared = clock()
@@ -217,6 +220,8 @@ class _Iterations:
     #: whether nothing is left to change: where an iteration no longer halves the residual, and there are no contacts or rounding
     #: bars the dynamics from the tolerance; or where forces grow without end once more; and what to say then
     over, why = False, "leave nothing but rounding"
+    #: whether iterations that stall after a path that brought nothing are the end too
+    gives_up = False
 
     def __init__(self, problem: ContactProblem, warm_start: WarmStart | None, base: Base, options: CanalOptions) -> None:
         self.problem, self.base, self._options = problem, base, options
@@ -235,6 +240,8 @@ class _Iterations:
         self._paths: list[PenaltyPath] = []
         #: and the best residual before the present one
         self._on_path, self._began = False, np.inf
+        #: iterations done when the last path ended
+        self._returned = 0
         self._leasts: list[float] = []
         #: how many iterations come before the next path
         self._patience = _PATIENCE if self._leaves else math.inf
@@ -270,6 +277,8 @@ class _Iterations:
                     self._outer.restart()
                 hardly = self._residual > 0.5 * known
                 self.over = hardly and (not self.problem.n_contacts or self._rounding_bars(aim))
+                if self.gives_up and not self.over and self._is_vain:
+                    self.over, self.why = True, "no longer lead on"
                 if astray > 1.0:
                     self.leave()
             if self._residual <= aim or self.over:
@@ -285,6 +294,7 @@ class _Iterations:
             if self._left == len(paths):
                 outer.begin(self._v, self._lam)
                 self._residual = self._least
+            self._returned = self._done
             # one that brought nothing is not tried again
             self._patience = self._done + _PATIENCE if self._least < self._began else math.inf
         elif not self._on_path and self._done >= self._patience and self._stalls:
@@ -309,6 +319,12 @@ class _Iterations:
     def _stalls(self) -> bool:
         """Whether the best residual has hardly fallen over the last iterations."""
         return self._least > _STALL * self._leasts[-1 - _STALL_OVER]
+
+    @property
+    def _is_vain(self) -> bool:
+        """Whether iterations stall since a path that brought nothing."""
+        brought_nothing = bool(self._paths) and self._patience == math.inf
+        return brought_nothing and self._done - self._returned > _STALL_OVER and self._stalls
 
     def _rounding_bars(self, aim: float) -> bool:
         """Whether nothing but rounding is left of the last pair, and that is more than ``aim``."""
