@@ -11,6 +11,7 @@ import signal
 import socket
 import tracemalloc
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -566,6 +567,39 @@ def test_rows_in_memory_take_the_room_of_their_numbers() -> None:
     assert np.array_equal(writer.rows, np.arange(rows)[:, None] + np.arange(columns)) and writer.last[0] == rows - 1
     again = TableWriter(None, writer.columns, writer.rows)
     assert again.last == writer.last and np.array_equal(again.table()["c7"], np.arange(rows) + 7.0)
+
+
+@pytest.mark.parametrize("change", ["removed", "saved"])
+def test_a_table_that_another_program_changed_is_whole_at_the_end(change: str, tmp_path: Path) -> None:
+    """Rows went to the file that was no more there, and the run said "converged"."""
+    folder, short = tmp_path / "run", b"step\r\n1\r\n"
+
+    def meddle(stepper: Any, report: Any) -> None:
+        for table in ("steps.csv", "sensors.csv"):
+            if report.step == 2:
+                (folder / table).unlink()
+                if change == "saved":  # as editors do
+                    (folder / table).write_bytes(short)
+
+    run = fs.simulate(cube_scene(), out=folder, quiet=True, on_step=meddle)
+    again = fs.load_run(folder)
+    assert len(again.steps["step"]) == len(run.steps["step"]) == STEPS
+    np.testing.assert_allclose(again.sensors["floor"].force, run.sensors["floor"].force, rtol=1e-8)
+
+
+def test_tables_are_not_written_into_a_folder_of_the_same_name(tmp_path: Path) -> None:
+    """Whoever moves a running run away may have begun another one in its place."""
+    folder = tmp_path / "run"
+
+    def move(stepper: Any, report: Any) -> None:
+        if report.step == 2:
+            folder.rename(tmp_path / "moved")
+            folder.mkdir()
+            (folder / "steps.csv").write_text("mine")
+
+    with suppress(OSError):
+        fs.simulate(cube_scene(), out=folder, quiet=True, on_step=move, fps=1.0)
+    assert (folder / "steps.csv").read_text() == "mine"
 
 
 def test_a_folder_that_is_no_run_is_never_replaced(tmp_path: Path) -> None:

@@ -53,13 +53,19 @@ class TableWriter:
         self.last: list[float] = known[-1] if known else []
         #: of all rows, one after the other: as numbers of Python they take four times the memory
         self._values = array("d", (x for row in known for x in row))
-        self.path, self._file = path, -1
+        self.path, self._file, self._size = path, -1, 0
         self._waiting: list[str] = []
         if path:
-            text = "".join([_line(self.columns), *(_line(map(cell, row)) for row in known)])
-            with replacing(path) as temporary:
-                temporary.write_text(text, encoding="utf-8", newline="")
+            self._write_anew(path)
             self._file = os.open(path, os.O_WRONLY | os.O_APPEND)
+            self._folder = path.parent.stat()
+
+    def _write_anew(self, path: Path) -> None:
+        """Write the header and all rows so far."""
+        text = "".join([_line(self.columns), *(_line(map(cell, row)) for row in self.rows.tolist())])
+        with replacing(path) as temporary:
+            temporary.write_text(text, encoding="utf-8", newline="")
+        self._size = len(text.encode())
 
     def add(self, row: Sequence[float]) -> None:
         """Add a row."""
@@ -80,7 +86,8 @@ class TableWriter:
         if rest and self._file >= 0 and self.path:
             with named_errors(self.path):
                 while rest:
-                    rest = rest[os.write(self._file, rest) :]
+                    written = os.write(self._file, rest)
+                    rest, self._size = rest[written:], self._size + written
 
     @property
     def rows(self) -> np.ndarray:
@@ -93,11 +100,14 @@ class TableWriter:
         return {name: data[:, k] for k, name in enumerate(self.columns)}
 
     def close(self) -> None:
-        """Write the rows that wait and close the file."""
-        file = self._file
-        if file >= 0:
+        """Write the rows that wait and close the file; if a program removed or saved it meanwhile, write all rows anew."""
+        file, path = self._file, self.path
+        if file >= 0 and path:
             try:
                 self.flush()
+                here = path.parent.is_dir() and os.path.samestat(path.parent.stat(), self._folder)
+                if here and (path.stat().st_size if path.is_file() else -1) != self._size:
+                    self._write_anew(path)
             finally:
                 self._file = -1
                 os.close(file)
