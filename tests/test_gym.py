@@ -217,6 +217,8 @@ def wrong(act: bool = False, **changes: Any) -> Any:
         (wrong(period=np.nan), "period is nan"),
         (wrong(horizon=-1.0), "horizon is -1.0"),
         (lambda: Press().reset(seed=-1), "seed is -1"),
+        (lambda: Press(render_mode="human"), r"Press: render_mode is 'human', .*; leave it out, and record .*out=FOLDER"),  # type: ignore[arg-type]
+        (lambda: Press().render(), r"Press: it draws nothing; record an episode by fs.Simulation\(env.build\(rng\), out=FOLDER"),
         (lambda: Press().reset(seed="a"), "seed is 'a'"),  # type: ignore[arg-type]
         (wrong(period=0.001), "period is 0.001 s, but a step 0.01 s"),
         (wrong(period=0.035), "period is 0.035 s, no whole number of steps of 0.01 s; 0.04 s is one"),

@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NoReturn
 
 import gymnasium
 import numpy as np
@@ -16,6 +16,9 @@ from femsim.base.arguments import shown
 from femsim.base.errors import InputError, did_you_mean
 from femsim.run.simulation import Simulation, StepFailedError
 from femsim.scene.scene import Scene
+
+#: What to do instead of rendering.
+_TO_SEE = "record an episode by fs.Simulation(env.build(rng), out=FOLDER), then femsim view FOLDER"
 
 
 @dataclass(frozen=True)
@@ -65,7 +68,8 @@ class SceneEnv(gymnasium.Env[np.ndarray, np.ndarray]):
     Raises
     ------
     InputError
-        A target that the scene lacks or whose limits do not fit it, or a period that is no whole number of steps.
+        A target that the scene lacks or whose limits do not fit it, a period that is no whole number of steps, or a
+        ``render_mode``, since environments draw nothing.
     """
 
     metadata: ClassVar[dict[str, Any]] = {"render_modes": []}
@@ -74,8 +78,10 @@ class SceneEnv(gymnasium.Env[np.ndarray, np.ndarray]):
     horizon: ClassVar[float] = 2.0
     options: ClassVar[Mapping[str, Any]] = {}
 
-    def __init__(self) -> None:
+    def __init__(self, *, render_mode: None = None) -> None:
         what = type(self).__name__
+        if render_mode is not None:
+            raise InputError(f"{what}: render_mode is {render_mode!r}, but it draws nothing; leave it out, and {_TO_SEE}.")
         for name, value in (("period", self.period), ("horizon", self.horizon)):
             if not (isinstance(value, Real) and np.isfinite(value) and value > 0.0):
                 raise InputError(f"{what}: {name} is {value!r}; allowed are positive numbers, in s.")
@@ -198,6 +204,10 @@ class SceneEnv(gymnasium.Env[np.ndarray, np.ndarray]):
         info = self._told() | {"converged": converged, "success": done, "failed": failed}
         over = sim.time >= self.horizon - 0.5 * self.sim.dt
         return self._seen(), float(reward), done or bool(failed), over, info
+
+    def render(self) -> NoReturn:
+        """Say how to see an episode: environments draw nothing."""
+        raise InputError(f"{type(self).__name__}: it draws nothing; {_TO_SEE}.")
 
     def close(self) -> None:
         """Let go of the simulation."""
