@@ -358,6 +358,22 @@ def test_runs_that_are_wrong_are_not_fitted_to(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("inline", "undrawn")
+def test_a_fit_to_columns_in_the_wrong_order_says_so(tmp_path: Path) -> None:
+    """With x and y swapped only a bias was suspected."""
+    path = write(tmp_path, FREE + FIT)
+    scene = tmp_path / "cube.py"
+    aslant = scene.read_text().replace("position=where", "position=where, velocity=(-0.4, 1.0, 0.0)")
+    scene.write_text(aslant)
+    force = fs.simulate(fs.load_scene(scene, **TRUE)).sensors["floor"]
+    log = np.column_stack([force.time, force.force[:, [1, 0, 2]]])
+    np.savetxt(tmp_path / "rest.csv", log, delimiter=",", header="t,Fx,Fy,Fz", comments="", fmt="%.9g")
+    result = fs.calibrate(path, out=tmp_path / "fit", workers=1)
+    assert any(text.startswith("rest: forces would fit") and "fx and fy swapped" in text for text in result.warnings), (
+        result.warnings
+    )
+
+
+@pytest.mark.usefixtures("inline", "undrawn")
 def test_runs_that_fail_on_both_sides_of_the_best_point_leave_no_intervals(tmp_path: Path) -> None:
     """The scene takes no Young's modulus but that of the start; the search is left out."""
     path = write(tmp_path, FREE + FIT.replace('"sobol"', '"none"'))

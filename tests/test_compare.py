@@ -545,6 +545,8 @@ def test_a_frame_that_fits_better_is_suggested() -> None:
     assert f"rotation = {turn.tolist()}" in text and "sign" not in text
     np.testing.assert_allclose(log @ turn.T, run)
     assert "with sign = -1 in [frame]" in better_frame(channels, run, -run)
+    for a, b, order in (("fx", "fy", [1, 0, 2]), ("fx", "fz", [2, 1, 0]), ("fy", "fz", [0, 2, 1])):  # no frame, but columns
+        assert f"{a} and {b} swapped: are axes.{a} and axes.{b} of the card" in better_frame(channels, run, run[:, order])
     assert better_frame(channels, run, run + 0.01) == ""
     assert better_frame(channels[:1], run[:, :1], -run[:, :1]) == ""  # one axis has no frame
     still = run * [1.0, 0.0, 0.0]

@@ -187,7 +187,8 @@ def _warnings(fit: Fit, found: Estimate, best: np.ndarray, final: FinalCompariso
             f"residuals hang together in time, as those of a model that is not exact: {found.samples} samples count as "
             f"{found.effective:.0f} in the intervals, which do not hold the error of the model itself"
         )
-    out += [f"{name}: {text}" for name, comparisons in final.best.items() for one in comparisons for text in one.doubts]
+    for name, comparisons in final.best.items():
+        out += [f"{name}: {text}" for one in comparisons for text in (*one.doubts, *one.better_frames())]
     return out + [
         f"{e.name}: its run at the best fit failed or is wrong" for e in fit.file.experiments if e.name not in final.best
     ]

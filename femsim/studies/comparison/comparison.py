@@ -191,8 +191,13 @@ class Comparison:
         for channel in [c for c in self.channels if not channels or c.name in channels]:
             lag = mean_and_confidence([trial.lags[channel.name] for trial in self.trials])[0]
             said.append(sentence(channel, self.axes[channel.name], lag, ranges[channel.group]))
+        return said + self.better_frames()
+
+    def better_frames(self) -> list[str]:
+        """Say, in one sentence or none, which other frame, sign or order of the columns of the logs would fit clearly better."""
+        good = np.isfinite(self.measured).all(axis=1)
         frame = better_frame(self.channels, self.simulated[good], self.measured[good])
-        return [*said, *([frame] if frame else [])]
+        return [frame] if frame else []
 
     def drawn(self, label: str = "run", first: Comparison | None = None, channels: Sequence[str] = ()) -> ComparedRun:
         """Return this run for a figure.

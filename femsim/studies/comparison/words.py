@@ -136,10 +136,12 @@ def better_frame(channels: Sequence[Channel], simulated: np.ndarray, measured: n
     alike = [turn for error, turn in fits if error <= 1.2 * best + 1e-9 * worst]
     turn = max(alike, key=lambda turn: (np.linalg.det(turn), np.trace(turn)))
     sign = 1 if np.linalg.det(turn) > 0 else -1
+    fit = f"forces would fit better ({best:.3g} instead of {worst:.3g} N RMS) with"
+    if sign < 0 and turn.min() == 0.0:  # a mirror that swaps two axes is no frame
+        a, b = (channels[own[k]].name for k in range(3) if not turn[k, k])
+        return f"{fit} {a} and {b} swapped: are axes.{a} and axes.{b} of the card, or its frame.rotation, right?"
     rotation = (sign * turn).astype(int).tolist()
     turned = rotation != np.eye(3, dtype=int).tolist()
     written = ([f"rotation = {rotation}"] if turned else []) + (["sign = -1"] if sign < 0 else [])
-    return (
-        f"forces would fit better ({best:.3g} instead of {worst:.3g} N RMS) with {' and '.join(written)} in [frame] of the card, "
-        f"after what it says now{'; an axis without force leaves open which of several' if len(alike) > 1 else ''}"
-    )
+    several = "; an axis without force leaves open which of several" if len(alike) > 1 else ""
+    return f"{fit} {' and '.join(written)} in [frame] of the card, after what it says now{several}"
