@@ -48,11 +48,30 @@ def test_an_edge_that_catches_nodes_is_no_friction() -> None:
     assert right.verdict == "good" and -right.sensors["box"].force[-1, 0] == pytest.approx(FRICTION * LOAD, rel=0.05)
 
 
+def test_a_pin_between_the_nodes_is_named_by_what_it_drags() -> None:
+    """A pin of 6 mm that is led 1 mm deep between nodes 10 mm apart presses none; it dragged one along with 10 N, *good*."""
+    scene = fs.Scene("pin", dt=0.01, duration=0.5, default_friction=0.3)
+    rubber, mesh = fs.Elastic(1e5, 0.4, 1000.0, rayleigh_beta=2e-3), fs.box_tets((0.04, 0.04, 0.02), (4, 4, 2))
+    scene.add_soft("pad", mesh, rubber, position=(0, 0, -0.01), fixed=lambda x: x[:, 2] < -0.0199)
+    scene.add_rigid("pin", fs.Box((0.003, 0.003, 0.01)), density=3000.0, position=(-0.0037, 0.002, 0.0101))
+    scene.drive("pin", fs.Motion([0.0, 0.2, 0.5], [(0, 0, 0), (0, 0, -0.0011), (0.0075, 0, -0.0011)]))
+    scene.sensor("pin", "pin")
+    dragged = fs.simulate(scene)
+    force = dragged.sensors["pin"].force[-1]
+    (reason,) = dragged.info["health"]["reasons"]
+    assert abs(force[0]) > 5.0 and abs(force[2]) < 1.0
+    assert reason["kind"] == "snagged" and reason["value"] > 0.9 and "contact_by_faces('pin')" in reason["advice"]
+    scene.contact_by_faces("pin")
+    right = fs.simulate(scene)
+    force = right.sensors["pin"].force[-1]
+    assert right.verdict == "good" and force[2] > 3.0 and abs(force[0]) == pytest.approx(0.3 * force[2], rel=0.1)
+
+
 @pytest.mark.parametrize("flat", [False, True])
 def test_what_pushes_along_the_surface(flat: bool) -> None:
     """The corner of a cube lies on three faces, so all three normals push inwards; on a flat surface one along it does not.
 
-    Nor counts what pushes along a surface that nothing presses in, as part 2 does the flat one.
+    Part 2 presses nothing in, so all that it pushes along the flat one counts.
     """
     half = np.sqrt(0.5)
     x = np.array([[0, 0, 0], [-1, 0, 0], [0, -1, 0], [0, 0, -1.0]])
@@ -65,7 +84,7 @@ def test_what_pushes_along_the_surface(flat: bool) -> None:
     sums = np.full((3, 5), np.nan)
     point = np.zeros((6, 2, 3), dtype=np.int64)
     vitals_kernels.press(1, part, lam, point, normal, x, triangles, first, np.arange(len(triangles)), 0.5, sums)
-    along = [2, 0, 0] if flat else [0, 0, 8]
+    along = [2, 0, 12] if flat else [0, 0, 8]
     np.testing.assert_array_equal(sums[:, :2], np.column_stack([[3, 0, 12], along]))
 
 

@@ -100,12 +100,13 @@ _DENSE_ROWS, _DENSE = 6000, ("exact", "last", "brief")
 #: Forces of an answer have grown without end where its contact law is off and its residuals are at most this part of that error
 #: (measured on walls of boxes that are pushed: 1e-8, with forces of 1e9 N; of one that is only unfinished 1e-2).
 _ASTRAY = 1e-4
-#: Not asked where CANAL left forces that grew without end: the one begins as CANAL did then, the other follows such forces.
-_VAIN = ("fresh", "last")
+#: Not asked where CANAL left forces that grew without end: the one begins as CANAL did then, the second follows such forces. The
+#: third is not where it came near.
+_VAIN = ("fresh", "last", "brief")
 #: Factor on the exact solver's own part where A is factorized without MKL.
 _SUPERLU = 15.0
 #: All that a pick may be, in the order in which a rest names them by number.
-_PICKS = ("", "banded", "canal", "few", "cond", "cond-newton", "exact", "fresh", "last", "brief")
+_PICKS = ("", "banded", "canal", "few", "cond", "cond-newton", "exact", "fresh", "last", "brief", "wide")
 #: The one pick that never rests: its failure costs 1 to 2 ms, what goes on after it 2 to 15 (measured on a rope of 40 links that
 #: falls in a heap, where it fails at one problem in fifteen).
 _TIRELESS = "banded"
@@ -117,19 +118,23 @@ _ORDERS = {
     "few": ("few", "canal", "fresh", "cond-newton", "last"), "canal": ("canal", "fresh", "cond-newton", "last"),
     "banded": ("banded", "cond-newton", "exact", "cond"), "cond-newton": ("cond-newton", "cond", "exact"),
     "cond": ("cond", "exact"), "exact": ("exact", "cond"), "brief": ("exact", "cond"),
+    "wide": ("wide", "brief", "cond"),
 }  # fmt: skip
 #: The exact solver is asked with so few sweeps first, and CANAL before it goes on, if more contacts press: where forces are not
 #: unique, as along the rim of a box on a soft body, it looks for seconds where CANAL takes tenths of one (measured).
 _BRIEF_SWEEPS, _LONG_SWEEPS, _BRIEF_CONTACTS, _BRIEFLY = 150, 2000, 100, ("brief", "canal", "exact")
-#: CANAL comes before the exact solver after COND, or COND-Newton, where so many Newton steps with sparse factors should cost
+#: CANAL comes before the exact solver, also after COND or COND-Newton, where so many Newton steps with sparse factors should cost
 #: less: with hundreds of contacts that press the exact one factorizes dense matrices over them as often (measured on plates on
-#: a mat with elements of 10 mm, 600 contacts: 0.1 to 2 s a solve, where it takes 1 to 67).
+#: a mat with elements of 10 mm, 600 contacts: 0.1 to 2 s a solve, where it takes 1 to 67). It is asked for few sweeps then.
 _CANAL_STEPS = 20.0
+#: ... and not where CANAL came within so many tolerances: as there, along the rims, more contacts than a body has velocities ask
+#: for what differs by rounding of the gaps, it looked for a minute and found no more, and halves of the step take 3 s (measured).
+_NEARLY = 10.0
 #: Where :class:`Auto` has the solver of a pick, and why it is picked, where that is not for its estimated cost.
 _PLACES = {
     "banded": "_banded", "brief": "_exact", "canal": "_canal", "cond": "_cond", "cond-newton": "_cond_newton", "exact": "_exact",
     "few": "_few",
-    "fresh": "_fresh", "last": "_last",
+    "fresh": "_fresh", "last": "_last", "wide": "_canal",
 }  # fmt: skip
 _REASONS = {
     "banded": "rods alone", "canal": "few unknowns with many contacts", "cond-newton": "many iterations of COND",
@@ -280,7 +285,7 @@ def _fits_dense(problem: ContactProblem, warm_start: WarmStart | None) -> bool:
 
 def _known_as(name: str) -> str:
     """Name by which a solver is known; "few" and "last" are exact ones, "fresh" is CANAL from nothing."""
-    return {"few": "exact", "last": "exact", "brief": "exact", "fresh": "canal"}.get(name, name)
+    return {"few": "exact", "last": "exact", "brief": "exact", "fresh": "canal", "wide": "canal"}.get(name, name)
 
 
 class Auto(Told):
@@ -411,15 +416,18 @@ class Auto(Told):
             rows = float(_pressing_rows(problem, warm_start))
             if rows <= _FREE_SHARE * problem.n and self._exact_seconds(problem, rows) < self._newton_seconds(problem):
                 order = ("exact", *order)
-        elif picked in _MAY_REFUSE and many:
-            rows = float(_pressing_rows(problem, warm_start))
-            if _CANAL_STEPS * self._direct_step_seconds(problem) < self._exact_seconds(problem, rows):
-                order = (picked, "canal", *order)
+        elif picked in _MAY_REFUSE and many and self._is_wide(problem, warm_start):
+            order = (picked, "canal", "cond", "brief")
         for name in chain.from_iterable(_BRIEFLY if one == "exact" and many else (one,) for one in order):
             allowed = name if dense or name not in _DENSE else "canal"
             if allowed not in given:
                 given.append(allowed)
                 yield allowed
+
+    def _is_wide(self, problem: ContactProblem, warm_start: WarmStart | None) -> bool:
+        """Whether CANAL should cost less than the exact solver."""
+        rows = float(_pressing_rows(problem, warm_start))
+        return bool(_CANAL_STEPS * self._direct_step_seconds(problem) < self._exact_seconds(problem, rows))
 
     def _newton_seconds(self, problem: ContactProblem) -> float:
         """Seconds that COND finished by Newton should take.
@@ -505,7 +513,8 @@ class Auto(Told):
             A is not positive definite, and a solver needs it to be.
         """
         picked, many = self._pick(problem, warm_start), _has_many(problem, warm_start)
-        picked = "brief" if picked == "exact" and many else picked
+        if picked == "exact" and many:
+            picked = "wide" if self._is_wide(problem, warm_start) else "brief"
         if picked == "canal" and problem.group_rows[2].any() and not self._definite.says(problem.A):
             # CANAL does not see it where contacts hold what A does not, and those that come after it look long for an answer
             raise NotPositiveError(NOT_POSITIVE)
@@ -513,7 +522,7 @@ class Auto(Told):
         answers: dict[str, Solution] = {}
         start, most = warm_start, _LONG_SWEEPS if many else self._exact.options.max_sweeps
         for name in self._order(problem, warm_start, picked, first, many):
-            if name in _VAIN and self._is_vain(name, problem, answers.get("canal")):
+            if name in _VAIN and self._is_vain(name, problem, answers):
                 continue
             try:
                 solver: Solver = getattr(self, _PLACES[name])
@@ -550,9 +559,11 @@ class Auto(Told):
         }  # fmt: skip
         return solution.told(message=f"{solution.message} {said}", details=details)
 
-    @staticmethod
-    def _is_vain(name: str, problem: ContactProblem, canal: Solution | None) -> bool:
+    def _is_vain(self, name: str, problem: ContactProblem, answers: Mapping[str, Solution]) -> bool:
         """Whether one of these that may be vain is, after what CANAL gave."""
+        canal = answers.get("canal", answers.get("wide"))
+        if name == "brief":
+            return canal is not None and self._error(problem, canal) <= _NEARLY * self.options.tolerance
         astray = canal is not None and bool(canal.details.get("from_nothing"))
         return astray or (name == "last" and problem.n_contacts > _LAST_CONTACTS)
 

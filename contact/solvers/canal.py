@@ -247,6 +247,8 @@ class _Iterations:
         self._patience = _PATIENCE if self._leaves else math.inf
         self.best, self._done, self._least = -1, 0, np.inf
         self._v, self._lam = self._outer.v.copy(), lam
+        #: whether the last aim was met
+        self._met = False
         #: the number of the path that began from nothing, since forces grew without end; 0 without one
         self._left = 0
 
@@ -260,6 +262,8 @@ class _Iterations:
     def until(self, aim: float, limit: int) -> list[Row]:
         """Outer iterations, or points of a path, until the residuals of the pair are at most ``aim``."""
         rows: list[Row] = []
+        if self._met and self.base.correct(self._v, self._lam):
+            self._least = np.inf  # the judge was not content, and what was best was so of another problem
         while len(rows) < limit and not self._outer.failed:
             now = self._now()
             before, known = now.v.copy(), self._residual
@@ -283,6 +287,7 @@ class _Iterations:
                     self.leave()
             if self._residual <= aim or self.over:
                 break
+        self._met = self._least <= aim
         rows[-1] = (None, None, rows[-1][2]) if self.best == self._done - 1 else rows[-1]
         return rows
 

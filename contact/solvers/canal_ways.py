@@ -145,6 +145,10 @@ class Base:
         """Return the velocity of the whole problem, (n,), m/s, for one of ``problem`` and forces (nc, 3), N."""
         return v
 
+    def correct(self, _v: np.ndarray, _lam: np.ndarray) -> bool:
+        """Take in what a pair that solves ``problem`` lacks in the whole one; whether there is such a thing."""
+        return False
+
     def tell(self, judge: Judge) -> None:
         """Tell the judge what is known about W."""
 
@@ -212,7 +216,9 @@ class PatchBase(DenseBase):
         S = np.tril(S) + np.tril(S, -1).T
         m, self._patch, self._free = len(patch), patch, free
         group = (Group("patch", 0, m, "generalized"),)
-        left = ContactProblem(sp.csc_matrix(S), S @ free, problem.J[:, patch], problem.phi, problem.friction, problem.dt, group)
+        #: phi of the whole problem, and of this one, in which what rounding leaves in S and its inverse is made up for
+        self._phi, phi = problem.phi, problem.phi.copy()
+        left = ContactProblem(sp.csc_matrix(S), S @ free, problem.J[:, patch], phi, problem.friction, problem.dt, group)
         super().__init__(left, problem.scales)
 
     def start(self, v: np.ndarray) -> np.ndarray:
@@ -222,6 +228,12 @@ class PatchBase(DenseBase):
     def whole(self, _v: np.ndarray, lam: np.ndarray) -> np.ndarray:
         """Return A^-1 (b + J^T lam)."""
         return self._factorization.finish(self.problem.pushed(lam))
+
+    def correct(self, v: np.ndarray, lam: np.ndarray) -> bool:
+        """Let contacts have the velocities in ``problem`` that the whole one has with these forces."""
+        off = self.problem.moved(self.whole(v, lam)[self._patch] - v).reshape(-1, 3)
+        self.problem.phi[:] = self._phi + off
+        return True
 
     def tell(self, judge: Judge) -> None:
         """Tell the judge of the diagonal of W, of which the compliance of the patch is the middle."""

@@ -118,8 +118,8 @@ def press(
 ) -> None:
     """Sum up by part what presses on the nodes of a soft one, and what of it pushes them along the surface, from another side.
 
-    That side is another one than those that press nodes in, by more than 60 degrees: what comes to an uneven surface askew, or
-    to its rim, may push nodes along it with the very side that presses others.
+    That side is another one than those that press nodes in, if any do, by more than 60 degrees: what comes to an uneven surface
+    askew, or to its rim, may push nodes along it with the very side that presses others.
 
     Parameters
     ----------
@@ -155,5 +155,5 @@ def press(
             continue
         size = math.sqrt(sums[j, 2] ** 2 + sums[j, 3] ** 2 + sums[j, 4] ** 2)
         same = normal[m, 0] * sums[j, 2] + normal[m, 1] * sums[j, 3] + normal[m, 2] * sums[j, 4]
-        if same < 0.5 * size and inwards(point[m, 0, 0], normal[m], x, triangles, first, around, enough) < enough:
+        if same <= 0.5 * size and inwards(point[m, 0, 0], normal[m], x, triangles, first, around, enough) < enough:
             sums[j, 1] += lam[m, 0]
