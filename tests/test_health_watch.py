@@ -193,6 +193,19 @@ def test_a_solver_near_its_limit_is_said_by_the_mean_of_the_solves_of_a_step() -
     assert watched.reason("limit").value == 0.5 and watched.kinds == {"limit"}
 
 
+@pytest.mark.parametrize(("steps", "every", "doubtful"), [(4, 2, False), (19, 4, True), (40, 5, False), (40, 4, True)])
+def test_solvers_that_fail_now_and_then_are_named_where_they_are_many_of_twenty_steps(
+    steps: int, every: int, doubtful: bool
+) -> None:
+    """Two of the first four steps that `auto` passed on were half of a run: *doubtful*, and good six steps later."""
+    watched = Watched()
+    passed_on = replace(watched.report.solution, details={"tried": ("cond", "canal")})
+    for k in range(steps):
+        watched.tell(**({"solution": passed_on} if k % every == 0 else {}))
+    watched.watch.finish(watched.steps)
+    assert watched.kinds == ({"fallbacks"} if doubtful else set())
+
+
 def test_effort_is_the_part_of_the_iterations_allowed() -> None:
     scene = fs.Scene("landing", dt=0.01, theta=1.0)
     scene.add_floor()

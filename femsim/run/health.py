@@ -40,6 +40,8 @@ _SHARES = {
     "fallbacks": ("were not solved by the solver chosen first", "Choose the solver that answered; see answered by."),
     "limit": (f"took more than {_NEAR_LIMIT:.0%} of the iterations allowed", "Raise max_iterations, or choose another solver."),
 }
+#: ... of so many steps at least: that a pick fails now and then costs time, no more, and of four steps one is a quarter.
+_FEWEST = {"fallbacks": 20}
 
 
 class HealthWatch:
@@ -129,7 +131,7 @@ class HealthWatch:
         for name, (words, advice) in _SHARES.items():
             count = self._counts[name]
             findings.judge(
-                name, [], count / max(steps, 1), getattr(self._bounds, name), self._first[name],
+                name, [], count / max(steps, _FEWEST.get(name, 1)), getattr(self._bounds, name), self._first[name],
                 f"{count} of {steps} steps {words}", advice,
             )  # fmt: skip
 
