@@ -293,15 +293,16 @@ class Auto(Told):
 
     For very few unknowns and contacts, such as those of a box on a floor, the exact solver with dense factors and Newton's method
     alone comes before CANAL; up to 120 unknowns the exact solver comes before COND; for more than 2000 contacts that press or
-    approach CANAL takes the place of the exact solver.
+    approach CANAL takes the place of the exact solver, and for more than 100 it comes before it where its sparse factors should
+    cost less.
 
-    COND is also for many contacts on large bodies; where Newton steps cost less than the iterations that it needs, as in piles
-    and where a step is linearised anew, COND finished by Newton takes its place. Where the one that was picked does not converge,
-    others go on: after CANAL the same from nothing, COND finished by Newton, then for few contacts the exact solver, and COND
-    where that is the one that fails on many unknowns; after COND the exact one, or before it CANAL where many contacts press and
-    its sparse factors should cost less; after the banded solver the exact one, or COND finished by Newton where links have many
-    contacts. A problem that one of them finds infeasible goes to no other. A pick that failed where another converged rests: that
-    one takes its place for the next problems that it would be picked for. The banded solver never rests: its failures are cheap.
+    COND is also for many contacts on large bodies; where Newton steps cost less than the iterations that it needs, as in
+    piles and where a step is linearised anew, COND finished by Newton takes its place. Where the one that was picked does not
+    converge, others go on: after CANAL the same from nothing, COND finished by Newton, then for few contacts the exact
+    solver, and COND where that is the one that fails on many unknowns; after COND the exact one, unless CANAL was asked
+    before and came near; after the banded solver the exact one, or COND finished by Newton where links have many contacts. A
+    problem that one of them finds infeasible goes to no other. A pick that failed where another converged rests: that one
+    takes its place for the next problems that it would be picked for. The banded solver never rests: its failures are cheap.
 
     Compared are COND's iterations, 0.6 sqrt(kappa) for each decade of the tolerance (measured), times the entries of A and J, the
     exact solver's solves with the factors of A and dense work on the contacts that press or approach, and the Newton steps
