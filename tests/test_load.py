@@ -177,6 +177,14 @@ def test_a_file_that_fails_is_named_with_its_line(tmp_path: Path) -> None:
     assert f"{path}" in refusal(path) and "SyntaxError" in refusal(path)
 
 
+def test_scenes_that_come_with_femsim_are_listed_once() -> None:
+    """By their names and by their paths they filled a screen."""
+    with pytest.raises(fs.InputError) as error:
+        find_scene(SCENES / "soft_bal.py")
+    message = str(error.value)
+    assert "did you mean 'soft_ball_gripping'?" in message and message.count("squeezed_ball") == 1
+
+
 def test_a_build_that_fails_is_named_with_its_line(tmp_path: Path) -> None:
     path = build(tmp_path, "", "return 1 / 0")
     assert refusal(path) == f"{path}, line 5: build failed with ZeroDivisionError: division by zero; correct the scene file."

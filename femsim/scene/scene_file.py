@@ -249,6 +249,8 @@ def find_scene(path: str | Path) -> Path:
         if (asked / "run.json").is_file():
             raise InputError(f"{str(asked)!r} is the folder of a run, not a scene; femsim resume {asked} goes on with it.")
         raise InputError(f"scene {str(asked)!r} is a folder; name a scene file in it.")
+    if asked.parent.is_dir() and SCENES.is_dir() and asked.parent.samefile(SCENES):  # those that come with femsim, each once
+        raise InputError(f"scene file {str(asked)!r} does not exist{did_you_mean(asked.stem, ours)}")
     beside = [str(file) for file in list_scenes(asked.parent)]
     raise InputError(f"scene file {str(asked)!r} does not exist{did_you_mean(str(asked), (*ours, *beside))}")
 
