@@ -506,6 +506,11 @@ MUTANTS = (
         "test_thin_shapes.py::test_the_wall_of_a_cup_counts_as_thin",
     ),
     Mutant(
+        "judges", "a ball between nodes is as deep as its centre", STEP + "thin_shapes.py",
+        "if isinstance(shape, Sphere | Capsule):", "if isinstance(shape, Revolved):",
+        "test_thin_shapes.py::test_balls_are_as_deep_as_their_surface",
+    ),
+    Mutant(
         "judges", "forces along a surface count as pushing into it", STEP + "vitals_kernels.py",
         "first, around, enough) < enough:", "first, around, enough) < 0.0:",
         "test_snags.py",

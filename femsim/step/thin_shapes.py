@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from contact import Box, Mesh, Revolved, Shape
+from contact import Box, Capsule, Mesh, Revolved, Shape, Sphere
 from femsim.model.parts import Part
 from femsim.step.placed import Placed
 from femsim.step.state import State
@@ -26,6 +26,9 @@ PASSES, NEEDLE, PLATE = 1.5, 0.5, 0.25
 _ENOUGH_FLAT, _ENOUGH_ROUND = 2.0, 4.0
 #: Points on a shape are at most this part of those edges apart, but not more than so many between the ends of an edge.
 _APART, _MOST_BETWEEN = 0.5, 20
+#: Directions in which points on a ball are looked at: to corners, middles of edges and middles of faces of a cube.
+_AROUND = np.stack(np.meshgrid(*[[-1.0, 0.0, 1.0]] * 3, indexing="ij"), axis=-1).reshape(-1, 3)
+_AROUND = np.delete(_AROUND, 13, axis=0) / np.linalg.norm(np.delete(_AROUND, 13, axis=0), axis=1)[:, None]
 #: Depths below about this part of them do not count: what presses with its face is in by rounding.
 _LEAST = 0.1
 #: So many of them around a shape its nearest node is looked for.
@@ -188,4 +191,6 @@ def _points(part: Part, thin: Thin) -> np.ndarray:
     else:
         between = math.ceil(float(thin.extents[2]) / (_APART * thin.edge)) - 1
         points, _ = shape.features(min(max(between, 0), _MOST_BETWEEN))
+        if isinstance(shape, Sphere | Capsule):  # their points are the centres of balls
+            points = np.concatenate([points, *(points + shape.radius * way for way in _AROUND)])
     return np.asarray(points @ rotation.T + translation)
