@@ -38,14 +38,25 @@ class TetMesh:
         SHA-256 of both arrays (little-endian float64 and int64), hexadecimal.
     regions : mapping of str to ndarray of int64
         Numbers of the tetrahedra of each named region: the physical groups of its file, those of `with_region`, or none.
+
+    Raises
+    ------
+    MeshError
+        No digest.
     """
 
     points: Floats
     tets: Ints
-    name: str
-    source: str
-    digest: str
+    name: str = ""
+    source: str = ""
+    digest: str = ""
     regions: Mapping[str, Ints] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not self.digest:
+            raise MeshError(
+                "a TetMesh needs a digest; create it by make_tetmesh(points, tets), which validates the arrays."
+            )
 
     def __repr__(self) -> str:
         low, high = self.bounds
