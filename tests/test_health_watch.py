@@ -118,6 +118,10 @@ def test_energy_of_what_overlaps_at_the_start_asks_for_another_start() -> None:
     watched.tell(Vitals(inverted=(0, 0), pushed=0.2), kinetic_energy=0.2)
     watched.tell(kinetic_energy=0.22)
     assert "smaller dt" in watched.reason("energy").advice
+    watched = Watched(height=0.009)  # a later bump that is known is none of the start's
+    watched.tell(Vitals(inverted=(0, 0), pushed=0.2), kinetic_energy=0.2)
+    watched.tell(Vitals(inverted=(0, 0), pushed=0.02, mended=0.02), kinetic_energy=0.22)
+    assert "what the steps before let in" in watched.reason("energy").advice
 
 
 def test_what_undoes_penetration_went_in_also_where_a_drive_takes_it_out() -> None:
@@ -232,9 +236,12 @@ def test_inverted_elements_of_all_bodies_are_counted() -> None:
 
 
 def test_halves_add_what_they_push_out_and_keep_the_worst_of_the_rest() -> None:
-    halves = [Vitals(pushed=0.1, way=(0, 0.3), turn=(1, 0.2)), Vitals(pushed=0.2, way=(1, 0.1), turn=(0, 0.5), inverted=(0, 1))]
+    halves = [
+        Vitals(pushed=0.1, mended=0.01, way=(0, 0.3), turn=(1, 0.2)),
+        Vitals(pushed=0.2, mended=0.02, way=(1, 0.1), turn=(0, 0.5), inverted=(0, 1)),
+    ]
     whole = Vitals.joined(halves)
-    assert whole.pushed == pytest.approx(0.3) and whole.way == (0, 0.3) and whole.turn == (0, 0.5)
+    assert (whole.pushed, whole.mended) == pytest.approx((0.3, 0.03)) and whole.way == (0, 0.3) and whole.turn == (0, 0.5)
     assert whole.inverted == (0, 1)
 
 

@@ -393,6 +393,7 @@ def test_what_overlaps_an_obstacle_is_refused_or_pushed_out_with_a_word(caplog: 
     assert any(note in record.getMessage() for record in caplog.records)
     assert f"note               {note}" in run.summary().splitlines()
     assert run.steps["max_penetration_m"][-1] < 0.5 * 0.004
+    assert run.verdict == "good"  # what pushes them apart is put in
     assert fs.simulate(impossible.overlapping(0.0)).info["notes"] == []
 
 

@@ -222,9 +222,10 @@ class HealthWatch:
 
     def _energy_advice(self, created: float) -> str:
         """Say what to do about energy, J, from nowhere, which may be part of what pushed apart that overlapped at the start."""
-        signs = self._stepper.vital_signs
+        signs, e = self._stepper.vital_signs, self._energy
+        if created <= e["mended"]:
+            return "Contact pushes out what the steps before let in, as past bends of faces. Take a smaller dt."
         pushed = [(depth, pair) for pair, depth in signs.at_start.items() if not (signs.led(*pair) or signs.soft(*pair))]
-        e = self._energy
         if pushed and created <= e["pushed"] - e["mended"]:
             depth, pair = max(pushed)
             first, second = (self._names[k] for k in pair)
@@ -232,8 +233,6 @@ class HealthWatch:
                 f"Contact pushes apart what overlaps at the start, most of all {first} and {second}, by {1e3 * depth:.3g} mm: "
                 "let it touch instead."
             )
-        if created <= e["mended"]:
-            return "Contact pushes out what the steps before let in, as past bends of faces. Take a smaller dt."
         return _SMALLER if self._stepper.settings.conserving else _OTHER
 
     def _depths(self, vitals: Vitals, when: When) -> None:
