@@ -10,6 +10,8 @@ from coarse_pads import add_pad
 from scipy.spatial.transform import Rotation
 
 import femsim as fs
+from femsim.step.contact_family import Rates
+from femsim.step.deforming_contacts import DeformingFamily
 from meshes import make_tetmesh
 
 G = 9.81
@@ -79,6 +81,28 @@ def test_the_gap_over_a_face_is_that_of_the_lowest_point_of_a_rim() -> None:
             assert sum(len(one.gaps) for one in near) in (2, 3)
 
 
+def test_a_rim_between_two_faces_is_measured_to_the_nearer_one() -> None:
+    """Its point can be closest to one of them alone, here a floor or a wall; by hand."""
+    rng = np.random.default_rng(2)
+    for k in range(20):
+        radius, half = rng.uniform(0.003, 0.006), rng.uniform(0.001, 0.004)
+        axis = np.array([rng.uniform(0.2, 0.7), rng.uniform(-0.3, 0.3), rng.uniform(0.2, 0.7)])
+        axis /= np.linalg.norm(axis)
+        turn = Rotation.from_rotvec(rng.uniform(0, 6) * axis) * Rotation.align_vectors([axis], [[0, 0, 1]])[0]
+        out = radius * np.sqrt(1.0 - axis**2) + half * axis
+        gaps = (1e-4, 4e-4) if k % 2 else (4e-4, 1e-4)
+        scene = fs.Scene("corner", dt=0.005)
+        scene.add_soft("floor", fs.box_tets((0.1, 0.1, 0.02), 1), STIFF, position=(0, 0, -0.01))
+        scene.add_soft("wall", fs.box_tets((0.02, 0.1, 0.1), 1), STIFF, position=(-0.01, 0, 0.05))
+        scene.ignore_contact("floor", "wall")
+        at = (out[0] + gaps[0], rng.uniform(-0.01, 0.01), out[2] + gaps[1])
+        scene.add_rigid("pin", fs.Cylinder(radius, half), density=1000.0, position=at, rotation=turn.as_rotvec())
+        with fs.Simulation(scene) as sim:
+            near = [family.gaps(sim.state, sim.stepper.placed, 1e-3) for family in sim.stepper.contacts.families]
+            found = min(float(one.gaps.min(initial=1.0)) for one in near)
+        assert found == pytest.approx(1e-4, abs=1e-9)
+
+
 def test_a_coin_that_leans_rolls_on_its_rim_as_on_a_floor() -> None:
     """On a polygon it lost a fifth of its speed within a turn; on a hard pad it goes as on the floor, which knows its rim."""
     ends, energies = [], []
@@ -102,6 +126,43 @@ def test_a_coin_that_leans_rolls_on_its_rim_as_on_a_floor() -> None:
     assert ends[0][0] > 0.03
     assert ends[1][0] == pytest.approx(ends[0][0], abs=3e-4) and ends[1][1] == pytest.approx(ends[0][1], abs=1e-3)
     assert energies[1] == pytest.approx(energies[0], rel=1e-2)
+
+
+def leaning_coin(spin: float) -> fs.Scene:
+    """A coin that leans by 0.1 rad a hair above a pad, and turns about its axis, rad/s; no corner of its caps is lowest."""
+    scene = fs.Scene("coin", dt=0.002)
+    add_pad(scene, STIFF)
+    turned = Rotation.from_rotvec([0.1, 0, 0]) * Rotation.from_rotvec([np.pi / 2, 0, 0]) * Rotation.from_rotvec([0, 0, 0.2])
+    height = 0.012 * np.cos(0.1) + 0.001 * np.sin(0.1) + 1e-6
+    scene.add_rigid(
+        "coin", fs.Cylinder(0.012, 0.001), density=5000.0, position=(0.003, 0.001, height), rotation=turned.as_rotvec(),
+        angular_velocity=tuple(spin * turned.as_matrix()[:, 2]),
+    )  # fmt: skip
+    return scene
+
+
+def test_a_rim_that_is_led_on_stays_where_it_is_closest() -> None:
+    """Its rows on the same features are those that are found, in the same place and where the coin has turned."""
+    with fs.Simulation(leaning_coin(spin=30.0)) as sim:
+        stepper, contacts, dt = sim.stepper, sim.stepper.contacts, sim.dt
+        none, near = np.zeros(stepper.system.n), [5e-5] * len(contacts.families)
+        rows = contacts.rows(contacts.detect(stepper.state, stepper.placed, near), none, dt)
+        for there in (stepper.state, stepper.system.moved(stepper.state, sim.state.v, dt)):
+            found = contacts.rows(contacts.detect(there, contacts.places.read(there), near), none, dt)
+            led = contacts.on_same_features(rows, there, none, dt)
+            assert led.J.shape[0] == 3
+            np.testing.assert_allclose(led.J.toarray(), found.J.toarray(), atol=2e-6)  # levers differ by the gap
+
+
+def test_rims_are_as_fast_as_their_circles() -> None:
+    """The points that are closest go round them, and contacts are looked for as far as that takes them in a step."""
+    with fs.Simulation(leaning_coin(spin=30.0)) as sim:
+        stepper, v = sim.stepper, sim.state.v
+        family = stepper.contacts.families[1]
+        assert isinstance(family, DeformingFamily)
+        speeds = family.speeds(stepper.placed, Rates(v, np.zeros(len(v))))
+    pad, line, caps, *rims = range(5)
+    np.testing.assert_allclose(speeds[pad, [line, caps, *rims]], 30.0 * 0.012 * np.array([0.0, 1.0, 1.0, 1.0]), atol=1e-9)
 
 
 def test_the_round_side_does_not_press_what_lies_behind_a_cap() -> None:

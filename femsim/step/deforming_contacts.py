@@ -281,7 +281,6 @@ class DeformingFamily:
             return rows
         c: DeformableContacts = rows.found.contacts.select(rows.keep)
         points, frame, point, weight = self._place_points(there, placed), rows.frame.copy(), c.point.copy(), c.weight.copy()
-        self._flat_ends.aim_as_before(c, points)
         now = self._find(points, placed, rows.found.margin)
         place, known = matched(rows.key, now.key), np.empty(len(c), dtype=np.bool_)
         turn_frames(frame, place, now.frame, known)
@@ -295,7 +294,6 @@ class DeformingFamily:
             return rows
         c: DeformableContacts = rows.found.contacts.select(rows.keep)
         points, frame, weight = self._place_points(there, placed), rows.frame.copy(), c.weight.copy()
-        self._flat_ends.aim_as_before(c, points)
         self._stay(c, np.ones(len(c), dtype=np.bool_), points, frame, weight)
         return self._moved(rows, c, placed, given, (points, frame, c.point, weight))
 

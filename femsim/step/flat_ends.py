@@ -77,14 +77,6 @@ class FlatEnds:
             points[self._point[k]] = points[self._end[k]] - self._radius[k] * out
         return bool(best)
 
-    def aim_as_before(self, contacts: DeformableContacts, points: np.ndarray) -> None:
-        """Move points of rims that have contacts to where they are closest along the normals of these."""
-        for m in np.flatnonzero(self._kind[contacts.body[:, 0]] == _RIM) if self.groups else ():
-            k = int(contacts.body[m, 0])
-            out, sine = self._out(k, contacts.frame[m, 0], points)
-            if sine > _KNOWN:
-                points[self._point[k]] = points[self._end[k]] - self._radius[k] * out
-
     def _out(self, k: int, normal: np.ndarray, points: np.ndarray) -> tuple[np.ndarray, float]:
         """Part of a normal square to the axis of a cylinder, made a unit vector, and the sine of its angle to the axis."""
         first, last = points[self._ends[k]]
