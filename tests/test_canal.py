@@ -343,7 +343,8 @@ def test_who_asks_others_then_does_not_wait_for_iterations_that_stall(monkeypatc
     for problem in problems:
         solver.solve(problem)
     left = [one for one in seen if "no longer lead on" in one.message]
-    assert len(left) >= 2 and all(one.status == "stopped at the limit" and one.iterations < 120 for one in left)
+    # twenty come before a path, and it has brought nothing where ten more do not lead on either
+    assert len(left) >= 2 and all(one.status == "stopped at the limit" and 30 < one.iterations < 120 for one in left)
     assert not any("no longer lead on" in one.message for one in alone)
     assert sum(one.iterations == 200 for one in alone) >= 2
 

@@ -132,14 +132,18 @@ def test_forces_that_are_as_large_without_pushing_stay(monkeypatch: pytest.Monke
     assert reports[3].solves == 2 and reports[3].contacts.force[:, 2].sum() == pytest.approx(9810.0, rel=1e-6)
 
 
-def test_a_step_that_fails_without_pushing_leaves_the_first_one(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("raises", [True, False])
+def test_a_step_that_fails_without_pushing_leaves_the_first_one(monkeypatch: pytest.MonkeyPatch, raises: bool) -> None:
     runaway(monkeypatch, at=3)
     plain = Stepper.step
 
     def step(self: Stepper, *, whole: bool = True, pushing: bool = True) -> StepReport:
-        if not pushing:
+        if not pushing and raises:
             raise ContactError("no solution.")
-        return plain(self, whole=whole, pushing=pushing)
+        report = plain(self, whole=whole, pushing=pushing)
+        if not pushing:
+            report.solution = replace(report.solution, status="stopped at the limit")
+        return report
 
     monkeypatch.setattr(Stepper, "step", step)
     stepper = Stepper(resting(), make_solver("exact"))
