@@ -69,7 +69,8 @@ class Tree:
         after, status, text = os.times(), done.returncode, done.stdout
         if status not in (0, 1):
             text = "FAILED without-an-end" if status < 0 else "FAILED at-collection"
-        first = next((line.split()[1] for line in text.splitlines() if line.startswith(("FAILED", "ERROR"))), "")
+        ends = [line for line in text.splitlines() if line.startswith(("FAILED", "ERROR"))]
+        first = ends[0].partition(" ")[2].partition(" - ")[0] if ends else ""
         used = after.children_user + after.children_system - before.children_user - before.children_system
         return ("survived" if status == 0 else "killed"), used, first.removeprefix("tests/")
 

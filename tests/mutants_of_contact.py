@@ -158,6 +158,16 @@ MUTANTS = (
         "return not encloses(here, points, triangles, tree)", "return True",
         "test_deformable.py::test_points_beside_the_seam_of_two_boxes_are_inside",
     ),
+    Mutant(
+        "physics", "rows of joints that are rounding hold", "contact/equalities.py",
+        "_LEAST_OF_VECTOR = 0.1", "_LEAST_OF_VECTOR = 0.0",
+        "test_equalities.py test_joints.py",
+    ),
+    Mutant(
+        "physics", "a locked contact has the forces of cofactors", "contact/solvers/dense_kernels.py",
+        "if f_n > 0.0 and max(rounding, abs(u_n)) < lacks:", "if True:",
+        "test_dense.py",
+    ),
     # ------------------------------------------------------------------ judges
     Mutant(
         "judges", "an infinite scale makes any residual 0", "contact/metrics_kernels.py",
@@ -318,5 +328,26 @@ MUTANTS = (
         "judges", "the path of CANAL takes points that were not reached", "contact/solvers/penalty_path.py",
         "if found.residual <= max(aim, ROUNDING):", "if np.isfinite(found.residual):",
         "test_canal.py::test_the_path_slows_down_where_a_point_is_not_reached",
+    ),
+    Mutant(
+        "judges", "CANAL goes on where a path brought nothing", "contact/solvers/canal.py",
+        "if self.gives_up and not self.over and self._is_vain:", "if False:",
+        "test_canal.py::test_who_asks_others_then_does_not_wait_for_iterations_that_stall",
+    ),
+    Mutant(
+        "judges", "CANAL gives up at once after a path", "contact/solvers/canal.py",
+        "self._returned = self._done\n", "pass\n",
+        "test_canal.py::test_who_asks_others_then_does_not_wait_for_iterations_that_stall "
+        "test_canal.py::test_a_path_of_the_penalty_ends_where_slip_speeds_do_not_settle",
+    ),
+    Mutant(
+        "judges", "after COND the exact solver is asked however dear it is", "contact/solvers/auto.py",
+        'order = (picked, "canal", *order)', "pass",
+        "test_auto.py::test_after_cond_the_cheaper_one_goes_on_where_many_contacts_press",
+    ),
+    Mutant(
+        "judges", "what comes next starts from forces that have grown without end", "contact/solvers/auto.py",
+        "return warm_start if astray else WarmStart(found.v, found.lam)", "return WarmStart(found.v, found.lam)",
+        "test_auto.py",
     ),
 )  # fmt: skip

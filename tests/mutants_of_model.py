@@ -171,6 +171,11 @@ MUTANTS = (
         "self._evenness.share * min(_STIFFER * settings.strain_damping, _MOST)", "0.0",
         "test_chambers.py::test_water_that_is_pumped_in_obeys_its_law_at_the_end_of_each_step",
     ),
+    Mutant(
+        "physics", "a joint breaks in a step that is undone", "femsim/model/joined.py",
+        'bool(memory["broken"][0])', 'self.broken or bool(memory["broken"][0])',
+        "test_adaptive.py::test_a_joint_breaks_when_it_bears_too_much",
+    ),
     # ------------------------------------------------------------------ sensors
     Mutant(
         "sensors", "torque of a hold about the world's origin", "femsim/model/holds.py",

@@ -106,6 +106,31 @@ MUTANTS = (
         "            bears[number, side] &= own\n", "            pass\n",
         "test_gauges.py::test_area_under_a_box_is_that_of_its_face",
     ),
+    Mutant(
+        "sensors", "tables that a program removed stay away", RUN + "recorder.py",
+        "if here and (path.stat().st_size if path.is_file() else -1) != self._size:", "if False:",
+        "test_simulate.py::test_a_table_that_another_program_changed_is_whole_at_the_end",
+    ),
+    Mutant(
+        "sensors", "tables are written into another run of the same name", RUN + "recorder.py",
+        "here = path.parent.is_dir() and os.path.samestat(path.parent.stat(), self._folder)", "here = path.parent.is_dir()",
+        "test_simulate.py::test_tables_are_not_written_into_a_folder_of_the_same_name",
+    ),
+    Mutant(
+        "sensors", "frames of long runs come a step late", RUN + "recorder.py",
+        "if time < self._next_frame - ON_TIME * self.stepper.settings.dt:", "if time < self._next_frame - 1e-9:",
+        "test_sensors_options.py::test_frames_and_samples_are_on_time_after_many_steps",
+    ),
+    Mutant(
+        "sensors", "forces of rows of many steps act at their ends", "femsim/studies/comparison/run_series.py",
+        "early = (0.5 - (self.theta - 0.5) / parts)", "early = (1.0 - self.theta)",
+        "test_compare_columns.py",
+    ),
+    Mutant(
+        "sensors", "run folders do not know the steps of their rows", "femsim/studies/comparison/run_series.py",
+        "return np.interp(time, ends[there], parts[there]) if there.any() else None", "return None",
+        "test_compare_columns.py::test_a_run_knows_the_steps_of_its_rows_in_memory_and_in_its_folder",
+    ),
     # ------------------------------------------------------------------ energies
     Mutant(
         "energies", "the summary gives to friction what damping took", RUN + "result.py",
@@ -167,5 +192,10 @@ MUTANTS = (
         "judges", "a case that is killed at Ctrl-C counts as one whose process died", "femsim/studies/sweeps/process.py",
         "self._stopped = True", "pass",
         "test_sweep.py::test_a_case_that_is_stopped_has_no_row",
+    ),
+    Mutant(
+        "judges", "columns that are swapped are called a mirror", "femsim/studies/comparison/words.py",
+        "if sign < 0 and turn.min() == 0.0:", "if False:",
+        "test_compare.py::test_a_frame_that_fits_better_is_suggested",
     ),
 )  # fmt: skip

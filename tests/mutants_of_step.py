@@ -300,6 +300,37 @@ MUTANTS = (
         "body.rows_between(a.link, b.link)", "np.setxor1d(body.link_rows(a.link), body.link_rows(b.link))",
         "test_robot_joins.py::test_a_jaw_closes_on_what_is_welded_to_the_jaw_that_it_mimics",
     ),
+    Mutant(
+        "physics", "what is driven meets soft bodies by its faces", STEP + "by_faces.py",
+        "(loose and not turned[other, k] and seen)", "(not turned[other, k] and seen)",
+        "test_contact_by_faces.py::test_what_is_driven_and_links_meet_nodes_unless_the_scene_says_otherwise",
+    ),
+    Mutant(
+        "physics", "rods meet small balls by faces", STEP + "by_faces.py",
+        "seen = all(map(flat, shapes)) and (", "seen = (",
+        "test_small_balls.py::test_two_balls_on_a_stick_lie_on_both "
+        "test_small_balls.py::test_free_ones_and_obstacles_below_three_elements_across_have_it_by_default",
+    ),
+    Mutant(
+        "physics", "rims of cylinders aim at the farthest face", STEP + "flat_ends.py",
+        "key=lambda one: one[0])", "key=lambda one: -one[0])",
+        "test_small_cylinders.py::test_a_rim_between_two_faces_is_measured_to_the_nearer_one",
+    ),
+    Mutant(
+        "physics", "caps of cylinders press along their round side too", STEP + "flat_ends.py",
+        "~square & ((kind == _CAPS) | aimed)", "((kind == _CAPS) | aimed)",
+        "test_small_cylinders.py::test_the_gap_over_a_face_is_that_of_the_lowest_point_of_a_rim",
+    ),
+    Mutant(
+        "physics", "contacts of rims are looked for as if they did not go round", STEP + "deforming_contacts.py",
+        "means[rims], spread[rims] = means[caps], spread[caps]", "pass",
+        "test_small_cylinders.py::test_rims_are_as_fast_as_their_circles",
+    ),
+    Mutant(
+        "physics", "a step without pushing counts though it is not solved", STEP + "locked.py",
+        "    if not (report.finite and report.solution.converged):\n        return False\n", "",
+        "test_locked.py",
+    ),
     # ------------------------------------------------------------------ sensors
     Mutant(
         "sensors", "wrench of a hold the other way", STEP + "measure.py",
@@ -519,5 +550,20 @@ MUTANTS = (
         "judges", "what fits between the four nodes of a square is not watched", STEP + "thin_shapes.py",
         "PASSES, NEEDLE, PLATE = 1.5, 0.5, 0.25", "PASSES, NEEDLE, PLATE = 1.0, 0.5, 0.25",
         "test_small_balls.py::test_a_driven_ball_that_nodes_let_through_is_said",
+    ),
+    Mutant(
+        "judges", "pushing apart what overlaps at the start comes from nowhere", STEP + "vitals.py",
+        "mended = float(each[self._from_start(contacts.part) == 0.0].sum())", "pass",
+        "test_verdict.py::test_what_overlaps_an_obstacle_is_refused_or_pushed_out_with_a_word",
+    ),
+    Mutant(
+        "judges", "what steps let in later counts as of the start", STEP + "vitals.py",
+        "if self._from and new.t < _PUSHES * problem.dt + max(self._from.values()) / self._fastest:", "if self._from:",
+        "test_verdict.py::test_energy_of_pushing_out_what_steps_let_in_comes_from_nowhere",
+    ),
+    Mutant(
+        "judges", "what halves mend is that of one of them", STEP + "vitals.py",
+        "mended=sum(one.mended for one in parts)", "mended=max(one.mended for one in parts)",
+        "test_health_watch.py::test_halves_add_what_they_push_out_and_keep_the_worst_of_the_rest",
     ),
 )  # fmt: skip

@@ -38,11 +38,26 @@ def test_each_text_stands_once_and_its_tests_exist(mutant: Mutant) -> None:
         assert not test or f"def {test}(" in written, name
 
 
+def test_the_pages_have_the_rows_and_the_count_of_the_table() -> None:
+    n, page = len(MUTANTS), (mutants.ROOT / "data/results/mutants.md").read_text(encoding="utf-8")
+    rows = [tuple(cell.strip("` ") for cell in line.split("|")[1:4]) for line in page.splitlines() if line.startswith("| ")]
+    assert rows[1:] == [(mutant.group, mutant.what, mutant.file) for mutant in MUTANTS]
+    assert f"**{n} of {n} are killed.**" in page
+    for name, words in (
+        ("data/results/acceptance_trust.md", f"[{n} of {n} killed](mutants.md)"),
+        ("docs/measured.md", f"[{n} mistakes](../data/results/mutants.md)"),
+    ):
+        assert words in (mutants.ROOT / name).read_text(encoding="utf-8"), name
+
+
 def test_a_mutant_that_nothing_notices_survives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     root = tmp_path / "root"
     (root / "tests").mkdir(parents=True)
     (root / "ours.py").write_text("def twice(x):\n    return 2 * x\n\n\ndef thrice(x):\n    return 3 * x\n")
-    (root / "tests" / "test_ours.py").write_text("from ours import twice\n\n\ndef test_twice():\n    assert twice(2) == 4\n")
+    (root / "tests" / "test_ours.py").write_text(
+        "import pytest\nfrom ours import twice\n\n\n@pytest.mark.parametrize('x', [2], ids=['of two'])\n"
+        "def test_twice(x):\n    assert twice(x) == 4\n"
+    )
     monkeypatch.setattr(mutants, "ROOT", root)
     monkeypatch.setattr(mutants, "_COPIED", ("ours.py", "tests"))
     wrong = Mutant("physics", "twice is thrice", "ours.py", "2 * x", "3 * x", "test_ours.py")
@@ -50,7 +65,7 @@ def test_a_mutant_that_nothing_notices_survives(tmp_path: Path, monkeypatch: pyt
     report, kept = tmp_path / "report.md", tmp_path / "kept.json"
     found = mutants.try_all((wrong, unseen), tmp_path / "tree", report, kept)
     assert [one.ended for one in found] == ["killed", "survived"]
-    assert found[0].noticed == "test_ours.py::test_twice" and "**1 of 2 are killed.**" in report.read_text()
+    assert found[0].noticed == "test_ours.py::test_twice[of two]" and "**1 of 2 are killed.**" in report.read_text()
     assert (tmp_path / "tree" / "code" / "ours.py").read_text() == (root / "ours.py").read_text()
     again = mutants.try_all((wrong, unseen), tmp_path / "tree", None, kept)
     assert [one.ended for one in again] == ["killed", "survived"] and list(mutants.killed_before(kept)) == [wrong]
