@@ -54,9 +54,7 @@ class TetMesh:
 
     def __post_init__(self) -> None:
         if not self.digest:
-            raise MeshError(
-                "a TetMesh needs a digest; create it by make_tetmesh(points, tets), which validates the arrays."
-            )
+            raise MeshError("a TetMesh needs a digest; create it by make_tetmesh(points, tets), which validates the arrays.")
 
     def __repr__(self) -> str:
         low, high = self.bounds

@@ -342,12 +342,27 @@ MUTANTS = (
     ),
     Mutant(
         "judges", "after COND the exact solver is asked however dear it is", "contact/solvers/auto.py",
-        'order = (picked, "canal", *order)', "pass",
+        'order = (picked, "canal", "cond", "brief")', "pass",
         "test_auto.py::test_after_cond_the_cheaper_one_goes_on_where_many_contacts_press",
+    ),
+    Mutant(
+        "judges", "many contacts are for the exact solver however dear it is", "contact/solvers/auto.py",
+        'picked = "wide" if self._is_wide(problem, warm_start) else "brief"', 'picked = "brief"',
+        "test_auto.py::test_the_cheaper_one_is_asked_first_where_many_contacts_press",
+    ),
+    Mutant(
+        "judges", "the exact solver looks on where CANAL came near", "contact/solvers/auto.py",
+        "return canal is not None and self._error(problem, canal) <= _NEARLY * self.options.tolerance", "return False",
+        "test_auto.py::test_the_exact_solver_is_not_asked_where_canal_came_near",
     ),
     Mutant(
         "judges", "what comes next starts from forces that have grown without end", "contact/solvers/auto.py",
         "return warm_start if astray else WarmStart(found.v, found.lam)", "return WarmStart(found.v, found.lam)",
         "test_auto.py",
+    ),
+    Mutant(
+        "judges", "what rounding leaves on the rows that contacts act on stays", "contact/solvers/canal_ways.py",
+        "self.problem.phi[:] = self._phi + off", "pass",
+        "test_canal.py::test_a_stiff_body_is_solved_as_sharply_on_the_rows_that_contacts_act_on",
     ),
 )  # fmt: skip

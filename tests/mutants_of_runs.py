@@ -198,4 +198,9 @@ MUTANTS = (
         "if sign < 0 and turn.min() == 0.0:", "if False:",
         "test_compare.py::test_a_frame_that_fits_better_is_suggested",
     ),
+    Mutant(
+        "judges", "of a few steps one in which a pick failed is many", RUN + "health.py",
+        "count / max(steps, _FEWEST.get(name, 1))", "count / max(steps, 1)",
+        "test_health_watch.py",
+    ),
 )  # fmt: skip

@@ -566,4 +566,9 @@ MUTANTS = (
         "mended=sum(one.mended for one in parts)", "mended=max(one.mended for one in parts)",
         "test_health_watch.py::test_halves_add_what_they_push_out_and_keep_the_worst_of_the_rest",
     ),
+    Mutant(
+        "judges", "what presses no node drags none", STEP + "vitals_kernels.py",
+        "if same <= 0.5 * size and", "if same < 0.5 * size and",
+        "test_snags.py",
+    ),
 )  # fmt: skip
