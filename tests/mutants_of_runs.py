@@ -203,4 +203,9 @@ MUTANTS = (
         "count / max(steps, _FEWEST.get(name, 1))", "count / max(steps, 1)",
         "test_health_watch.py",
     ),
+    Mutant(
+        "judges", "what touches a rim in passing drags it", RUN + "health.py",
+        "or lasts >= _MEAN_TIME else 0.0", "or lasts >= 0.0 else 0.0",
+        "test_broken_joints.py",
+    ),
 )  # fmt: skip

@@ -75,8 +75,9 @@ class HealthWatch:
         self._inverted = [0] * len(system.bodies)
         self._words = [("", "")] * len(system.bodies)
         self._crept: dict[tuple[int, int], float] = {}
-        #: means of what rigid parts press on nodes, N, and of what of it pushes along the surface, by pair
-        self._snagged: dict[tuple[int, int], tuple[float, float]] = {}
+        #: means of what rigid parts press on nodes, N, and of what of it pushes along the surface, by pair; and for how long, s,
+        #: all of it has done that, which counts where it lasts: what touches a rim in passing drags nothing
+        self._snagged: dict[tuple[int, int], tuple[float, float, float]] = {}
         #: means of effort and speed of joints that follow a motion exactly, by name, and these joints with bounds of their own
         self._means: dict[str, tuple[float, float]] = {}
         self._driven = [
@@ -322,11 +323,14 @@ class HealthWatch:
     def _snags(self, report: StepReport, when: When) -> None:
         """Judge how much of the force on the nodes of a soft body pushes them along its surface."""
         now = {(one.part, one.soft): (one.pressed, one.along) for one in report.vitals.snags}
-        part = self._part_of_mean(report)
+        part, length = self._part_of_mean(report), _length(report)
         for pair in sorted(now.keys() | self._snagged.keys()):
-            old, new = self._snagged.get(pair, (0.0, 0.0)), now.get(pair, (0.0, 0.0))
-            pressed, along = (a + part * (b - a) for a, b in zip(old, new, strict=True))
-            self._snagged[pair] = pressed, along
+            pressed, along, lasts = self._snagged.get(pair, (0.0, 0.0, 0.0))
+            presses, drags = now.get(pair, (0.0, 0.0))
+            lasts = lasts + length if drags >= presses > 0.0 else 0.0
+            drags = drags if drags < presses or lasts >= _MEAN_TIME else 0.0
+            pressed, along = pressed + part * (presses - pressed), along + part * (drags - along)
+            self._snagged[pair] = pressed, along, lasts
             share = along / pressed if pressed > 0.0 else 0.0
             if not (pair in now and share > self._bounds.snagged[0]):
                 continue
@@ -341,7 +345,7 @@ class HealthWatch:
 
     def _part_of_mean(self, report: StepReport) -> float:
         """Part that a step has in a running mean."""
-        return min(1.0, sum(length for length, _ in report.parts) / _MEAN_TIME)
+        return min(1.0, _length(report) / _MEAN_TIME)
 
     def _elements(self, report: StepReport, when: When) -> None:
         for k, inverted in enumerate(report.vitals.inverted):
@@ -581,7 +585,7 @@ class HealthWatch:
             "words": [list(pair) for pair in self._words],
             "crept": [[a, b, way] for (a, b), way in self._crept.items()],
             "means": {label: list(pair) for label, pair in self._means.items()},
-            "snagged": [[*pair, *means] for pair, means in self._snagged.items()],
+            "snagged": [[*pair, *kept] for pair, kept in self._snagged.items()],
             "steps": self._steps,
             "counts": dict(self._counts),
             "first": {name: [when.step, when.time] for name, when in self._first.items()},
@@ -597,7 +601,7 @@ class HealthWatch:
         self._words = [(first, actors) for first, actors in memory["words"]]
         self._crept = {(int(a), int(b)): float(way) for a, b, way in memory["crept"]}
         self._means = {label: (float(effort), float(speed)) for label, (effort, speed) in memory["means"].items()}
-        self._snagged = {(int(a), int(b)): (float(pressed), float(along)) for a, b, pressed, along in memory.get("snagged", [])}
+        self._snagged = {(int(a), int(b)): (means[0], means[1], sum(means[2:])) for a, b, *means in memory.get("snagged", [])}
         self._steps = int(memory["steps"])
         self._counts = dict(memory["counts"])
         self._first = {name: When(int(step), float(time)) for name, (step, time) in memory["first"].items()}
@@ -614,6 +618,11 @@ def _led(leaders: Sequence[str]) -> str:
     if not leaders:
         return "joined elsewhere too"
     return f"led by {' and '.join(leaders)}" + (" but joined elsewhere too" if len(leaders) == 1 else "")
+
+
+def _length(report: StepReport) -> float:
+    """Length of a step, s."""
+    return sum(length for length, _ in report.parts)
 
 
 def closing_pairs(report: StepReport, parts: Sequence[str]) -> list[tuple[str, str]]:
