@@ -39,6 +39,8 @@ def test_arrays_of_a_script_need_no_name():
     assert (mesh.name, mesh.source, mesh.digest) == ("mesh", "arrays", tet().digest)
     with pytest.raises(MeshError, match="mesh 'mesh' from arrays: 1 of 1 tetrahedra are inverted"):
         make_tetmesh(UNIT, [[1, 0, 2, 3]])
+    with pytest.raises(MeshError, match=r"create it by make_tetmesh\(points, tets\)"):  # a bare TypeError asked for a digest
+        meshes.TetMesh(UNIT, np.array([[0, 1, 2, 3]]))
 
 
 def test_one_tetrahedron():
@@ -692,11 +694,3 @@ def test_distinct_rows_are_those_of_numpy(kind):
     ours = distinct_rows(rows)
     np.testing.assert_array_equal(ours[0], first)
     np.testing.assert_array_equal(ours[1], inverse.reshape(-1))
-
-
-def test_a_mesh_of_own_arrays_is_sent_to_what_validates_them() -> None:
-    """The class is public, and asked for a name, a source and a digest by a bare TypeError."""
-    points, tets = np.vstack([np.zeros(3), np.eye(3)]), np.array([[0, 1, 2, 3]])
-    with pytest.raises(MeshError, match=r"make_tetmesh\(points, tets\)"):
-        meshes.TetMesh(points, tets)
-    assert len(make_tetmesh(points, tets).tets) == 1

@@ -601,6 +601,7 @@ class HealthWatch:
         self._words = [(first, actors) for first, actors in memory["words"]]
         self._crept = {(int(a), int(b)): float(way) for a, b, way in memory["crept"]}
         self._means = {label: (float(effort), float(speed)) for label, (effort, speed) in memory["means"].items()}
+        # those of earlier checkpoints say nothing of how long
         self._snagged = {(int(a), int(b)): (means[0], means[1], sum(means[2:])) for a, b, *means in memory.get("snagged", [])}
         self._steps = int(memory["steps"])
         self._counts = dict(memory["counts"])
