@@ -321,6 +321,9 @@ def test_command_writes_a_report_and_keeps_old_ones(
     assert set(numbers["axes"]) == set(NAMES) and numbers["axes"]["fx"]["rmse"] < 0.1
     status, out, err = call("compare", str(copy), log, "--out", str(copy / "comparison"))
     assert status == 2 and "exists; choose another by --out" in err
+    (tmp_path / "empty").mkdir()
+    assert call("compare", str(copy), log, "--out", str(tmp_path / "empty"))[0] == 0
+    assert (tmp_path / "empty" / "report.html").is_file()
     assert not [p.name for p in copy.iterdir() if p.name.startswith(".")]
     card = tmp_path / "card.toml"
     card.write_text("[tim]\nunit = 's'\n[time]\nunitt = 's'\n")

@@ -68,7 +68,7 @@ def stop_at(step: int, how: Callable[[], None]) -> OnStep:
     return on_step
 
 
-def fail() -> None:
+def fail(*_: object, **__: object) -> None:
     raise RuntimeError("the disk melted")
 
 
@@ -481,6 +481,32 @@ def test_a_run_is_never_replaced_unasked(old: Path) -> None:
     with pytest.raises(fs.InputError, match=r"run exists; choose another by --out, or replace it by --overwrite .*overwrite=T"):
         fs.simulate(cube_scene(), out=old)
     assert (old / "notes.txt").read_text() == "mine" and beside(old) == ["run"]
+
+
+def test_an_empty_folder_is_taken_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Such as tempfile makes, or a container mounts; also the one that one is in."""
+    inode = os.stat(tmp_path).st_ino
+    monkeypatch.chdir(tmp_path)
+    fs.simulate(cube_scene(), out=".")
+    assert_readable(tmp_path, STEPS)
+    assert os.stat(tmp_path).st_ino == inode
+
+
+def test_an_empty_folder_stays_where_the_run_does_not_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "empty"
+    folder.mkdir()
+    monkeypatch.setattr("femsim.run.simulate.Recorder", fail)
+    with pytest.raises(RuntimeError):
+        fs.simulate(cube_scene(), out=folder)
+    assert folder.is_dir() and not list(folder.iterdir())
+
+
+def test_two_runs_do_not_take_one_empty_folder(tmp_path: Path) -> None:
+    with fs.Simulation(cube_scene(), out=tmp_path) as first:
+        with pytest.raises(fs.InputError, match="is writing into the run folder"):
+            fs.simulate(cube_scene(), out=tmp_path)
+        first.step()
+    assert_readable(tmp_path, 1)
 
 
 def test_overwrite_replaces_the_whole_folder(old: Path) -> None:

@@ -476,12 +476,19 @@ def test_a_table_that_cannot_be_written_says_so(tmp_path: Path, monkeypatch: pyt
     assert json.loads((tmp_path / "out" / "sweep.json").read_text())["status"] == "converged"
 
 
-def test_folders_are_not_mixed_up(tmp_path: Path, call: Any) -> None:
+def test_an_empty_folder_takes_a_sweep(tmp_path: Path, call: Any) -> None:
     path = write(tmp_path, "")
     (tmp_path / "out").mkdir()
     status, _, error = call("sweep", str(path), "--out", str(tmp_path / "out"))
-    assert status == 2 and "exists; go on with it by --resume" in error
+    assert status == 0 and (tmp_path / "out" / "sweep.json").is_file(), error
+
+
+def test_folders_are_not_mixed_up(tmp_path: Path, call: Any) -> None:
+    path = write(tmp_path, "")
+    (tmp_path / "out").mkdir()
     (tmp_path / "out" / "mine.txt").touch()
+    status, _, error = call("sweep", str(path), "--out", str(tmp_path / "out"))
+    assert status == 2 and "exists; go on with it by --resume" in error
     status, _, error = call("sweep", str(path), "--out", str(tmp_path / "out"), "--resume")
     assert status == 2 and "is no sweep (it has no sweep.json)" in error
 

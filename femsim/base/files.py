@@ -20,6 +20,14 @@ def is_file(path: Path) -> bool:
     return os.path.isfile(path)
 
 
+def is_free(folder: Path) -> bool:
+    """Whether results can go into a folder: none of this name is there, or an empty one, as tempfile makes them."""
+    try:
+        return not folder.exists() or not any(folder.iterdir())
+    except OSError:  # a file, or a folder that may not be read
+        return False
+
+
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
     """Write a file, or a new folder, in one step: the block fills a temporary name, which then takes the path's place.

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from femsim.base.errors import InputError
+from femsim.base.files import is_free
 from femsim.base.status import NOT_CONVERGED, OK
 from femsim.cli.base import Assignments, Flag, Whole, app
 from femsim.cli.tools import Bar, default_folder, read_assignments
@@ -333,7 +334,7 @@ def view(
     set_
         NAME=VALUE: a parameter of the scene; may be given several times.
     out
-        Run folder of a scene; it must not exist. Default runs/NAME_OF_SCENE, with a number behind it where that exists.
+        Run folder of a scene, new or empty. Default runs/NAME_OF_SCENE, with a number behind it where that exists.
     field
         Field that colours soft bodies and rods first; default von_mises, tension in scenes of rods alone.
     port
@@ -383,7 +384,7 @@ def _start(scene: Path, assignments: tuple[str, ...], out: Path | None) -> tuple
 
     path = find_scene(scene)
     folder = out if out is not None else default_folder(load_scene(path, **read_assignments(assignments)).name, False)
-    if folder.exists():
+    if not is_free(folder):
         raise InputError(f"the run folder {folder} exists already; choose another by --out, or show it: femsim view {folder}.")
     words = ["run", str(path), "--out", str(folder), "--quiet", *(f"--set={text}" for text in assignments)]
     # a session of its own: Ctrl-C reaches this process alone, which then ends the other one once
@@ -435,7 +436,7 @@ def play(
     dt
         Time step instead of the scene's, s.
     out
-        Run folder to record into, with what was pulled; it must not exist. Default: nothing is kept.
+        Run folder to record into, with what was pulled, new or empty. Default: nothing is kept.
     field
         Field that colours soft bodies and rods first; default von_mises, tension in scenes of rods alone.
     port
@@ -451,7 +452,7 @@ def play(
     from viz.scene_page import import_viser
 
     import_viser()  # before a scene is built for nothing
-    if out is not None and out.exists():
+    if out is not None and not is_free(out):
         raise InputError(f"the output folder {out} exists; choose another by --out.")
     built = load_scene(find_scene(scene), **read_assignments(set_))
     with interruptible() as interrupted:

@@ -113,7 +113,7 @@ def bench(
         Draw page and profiles of this bench.csv again without solving. Its lines may be a part, or those of several tables
         joined; takes no other option but --out.
     out
-        Folder of the page bench.md, bench.json, bench.csv, the profiles and the plots; it must not exist. Default runs/bench,
+        Folder of the page bench.md, bench.json, bench.csv, the profiles and the plots, new or empty. Default runs/bench,
         with a number behind it where that exists.
     quiet
         No progress bar.

@@ -64,7 +64,7 @@ def run(
     dt
         Time step in s, or auto: as short as the motion needs; default of the scene.
     out
-        Run folder; it must not exist unless --overwrite. Default runs/NAME_OF_SCENE, with a number behind it where that exists.
+        Run folder; new or empty unless --overwrite. Default runs/NAME_OF_SCENE, with a number behind it where that exists.
     overwrite
         Replace an existing run folder.
     fps

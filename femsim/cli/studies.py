@@ -49,7 +49,7 @@ def compare(
     json
         Print the numbers as JSON, and write nothing unless --out is given.
     out
-        Folder of the report, the overlay and the numbers; it must not exist. Default RUN/comparison, with a number behind it
+        Folder of the report, the overlay and the numbers, new or empty. Default RUN/comparison, with a number behind it
         where that exists.
     """
     from json import dumps

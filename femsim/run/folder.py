@@ -8,21 +8,76 @@ import os
 import platform
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from femsim.base.errors import InputError
+from femsim.base.files import is_free
 from foreign.text import read_json
 from foreign.whole import is_at_work
 from viz.ending import is_locked, is_written_to
 from viz.files import no_run
 
 
-def prepare_folder(folder: Path, overwrite: bool) -> Path | None:
-    """Make the run folder; an old run is set aside until the new one is complete. Return where it went."""
+@dataclass(frozen=True)
+class TakenFolder:
+    """A run folder that this process made or found empty, and holds.
+
+    Attributes
+    ----------
+    folder : Path
+        The folder.
+    handle : int
+        See :func:`hold_folder`.
+    replaced : Path or None
+        Where the run lies that it replaces.
+    found : bool
+        It was there, and empty.
+    """
+
+    folder: Path
+    handle: int
+    replaced: Path | None
+    found: bool
+
+    def give_back(self) -> None:
+        """Leave things as they were, since the run does not start: an old run comes back, an empty folder stays."""
+        if not self.found:
+            _undo_folder(self.folder, self.replaced)
+            return
+        for path in self.folder.iterdir():
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+def take_folder(folder: Path, overwrite: bool, held: ExitStack) -> TakenFolder:
+    """Make the run folder, or take an empty one, and hold it; an old run is set aside until the new one is complete.
+
+    Parameters
+    ----------
+    folder : Path
+        Run folder.
+    overwrite : bool
+        Replace a run that is there.
+    held : ExitStack
+        Holds the folder from now on.
+
+    Raises
+    ------
+    InputError
+        It is not empty and must stay, another process holds it, or it cannot be written.
+    """
+    found = folder.is_dir() and is_free(folder)
+    replaced = _prepare_folder(folder, overwrite)
+    # where another process took it since, it is no longer ours to undo
+    return TakenFolder(folder, held.enter_context(hold_folder(folder)), replaced, found)
+
+
+def _prepare_folder(folder: Path, overwrite: bool) -> Path | None:
+    """Make the run folder or take an empty one; an old run is set aside. Return where it went."""
     replaced = None
-    if folder.exists():
+    if not is_free(folder):
         refuse_busy(folder)
         if folder.resolve() in (Path.cwd(), *Path.cwd().parents):
             raise InputError(f"the output folder {folder} is the one you are in; choose another by --out.")
@@ -36,18 +91,25 @@ def prepare_folder(folder: Path, overwrite: bool) -> Path | None:
                 f"the folder {folder} is not a run (it has no run.json), so it is not replaced; choose another by --out."
             )
     try:
-        if folder.exists():
+        if not is_free(folder):
             # never the name of one that an earlier run set aside and then did not complete
             replaced = next(name for name in _replaced_names(folder) if not name.exists())
             folder.rename(replaced)
-        folder.mkdir(parents=True)
+        folder.mkdir(parents=True, exist_ok=True)
         (folder / ".writable").touch()
         (folder / ".writable").unlink()
     except OSError as error:
         if replaced is not None and replaced.exists():
-            undo_folder(folder, replaced)
+            _undo_folder(folder, replaced)
         raise InputError(f"the output folder {folder} cannot be written ({error.strerror}); choose another by --out.") from error
     return replaced
+
+
+def _undo_folder(folder: Path, replaced: Path | None) -> None:
+    """Remove the folder of a run that did not start, and put the old run back."""
+    shutil.rmtree(folder, ignore_errors=True)
+    if replaced is not None:
+        replaced.rename(folder)
 
 
 def remove_halves(folder: Path) -> list[str]:
@@ -137,16 +199,10 @@ def digest_of(data: bytes) -> str:
 
 def _replaced_names(folder: Path) -> Iterator[Path]:
     """Names of runs set aside, in the order of use."""
+    folder = Path(os.path.abspath(folder))  # "." has no name
     name = f".{folder.name}.replaced"
     yield folder.with_name(name)
     yield from (folder.with_name(f"{name}-{number}") for number in itertools.count(2))
-
-
-def undo_folder(folder: Path, replaced: Path | None) -> None:
-    """Remove the folder of a run that did not start, and put the old run back."""
-    shutil.rmtree(folder, ignore_errors=True)
-    if replaced is not None:
-        replaced.rename(folder)
 
 
 def remove_replaced(folder: Path) -> None:

@@ -21,7 +21,7 @@ from femsim.base.signals import end_by
 from femsim.base.status import FINISHED, Status
 from femsim.base.threads import blas_threads, check_threads
 from femsim.run.checkpoint import Checkpoint, Checkpoints, Every, remove_checkpoints
-from femsim.run.folder import digest_of, hold_folder, prepare_folder, read_scene, remove_replaced, undo_folder
+from femsim.run.folder import digest_of, read_scene, remove_replaced, take_folder
 from femsim.run.frames import check_options, chosen_fields
 from femsim.run.health import health
 from femsim.run.info import run_info
@@ -89,7 +89,7 @@ def simulate(
     dt : float, s, or "auto", optional
         Time step; default of the scene. "auto": as short as the motion needs, between the ``dt_bounds`` of the scene.
     out : path, optional
-        Run folder; must not exist unless ``overwrite``. None: nothing is written, the result is in memory.
+        Run folder; new or empty unless ``overwrite``. None: nothing is written, the result is in memory.
     overwrite : bool
         Replace an existing run folder. The old one is removed when the new one is complete; it comes back when the new one
         cannot start, and stays beside it, as ``.NAME.replaced``, when the new one is interrupted or fails.
@@ -280,24 +280,23 @@ def opened(
     """
     scene_source = None if scene_path is None else read_scene(Path(scene_path))
     folder = Path(out) if out is not None else None
-    replaced = prepare_folder(folder, overwrite) if folder else None
     with ExitStack() as held:
+        taken = take_folder(folder, overwrite, held) if folder else None
         try:
-            handle = held.enter_context(hold_folder(folder)) if folder else -1
             info = run_info(scene, scene_path, begun.settings, solver, begun.stepper.solver) | {
                 "notes": begun.stepper.notes, "call": begun.call,
             }  # fmt: skip
             if folder and scene_source is not None:
                 (folder / "scene.py").write_bytes(scene_source)
                 info["scene"]["digest"] = digest_of(scene_source)
-            file = RunFile(folder, info, handle)
+            file = RunFile(folder, info, taken.handle if taken else -1)
             file.write()
             recorder = Recorder(begun.stepper, folder, dump=begun.dump, **begun.frames)
         except BaseException:  # also after Ctrl-C the old run comes back
-            if folder:
-                undo_folder(folder, replaced)
+            if taken:
+                taken.give_back()
             raise
-        yield recorder, file, replaced
+        yield recorder, file, taken.replaced if taken else None
 
 
 def record(

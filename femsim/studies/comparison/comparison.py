@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from femsim.base.errors import InputError
-from femsim.base.files import replacing, write_errors, write_json
+from femsim.base.files import is_free, replacing, write_errors, write_json
 from femsim.base.notebook import card
 from femsim.studies.comparison.agreement import Agreement, mean_and_confidence
 from femsim.studies.comparison.readers import Channel
@@ -299,7 +299,7 @@ class Comparison:
         Parameters
         ----------
         folder : path
-            Must not exist; it appears when all files are complete.
+            New or empty; it appears when all files are complete.
 
         Raises
         ------
@@ -307,7 +307,7 @@ class Comparison:
             The folder exists or cannot be written.
         """
         folder = Path(folder)
-        if folder.exists():
+        if not is_free(folder):
             raise InputError(f"the folder {folder} exists; choose another by --out, or remove it.")
         content = self.to_dict()
         values = [t.values for t in self.trials]

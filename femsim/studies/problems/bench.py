@@ -32,7 +32,7 @@ from contact import (
 )
 from contact.solvers.judge import law_error
 from femsim.base.errors import InputError, did_you_mean, naming_parameters
-from femsim.base.files import replacing, write_errors, write_json
+from femsim.base.files import is_free, replacing, write_errors, write_json
 from femsim.base.status import Status
 from femsim.base.versions import machine, versions
 from femsim.scene.scene import Scene
@@ -335,11 +335,11 @@ def _chosen_steps(scene: Scene, path: Path, steps: Sequence[int] | None) -> list
 
 
 def new_folder(folder: Path) -> Path:
-    """Make the folder of the results, which must not exist."""
-    if folder.exists():
+    """Make the folder of the results, or take an empty one."""
+    if not is_free(folder):
         raise InputError(f"the output folder {folder} exists; choose another by --out.")
     try:
-        folder.mkdir(parents=True)
+        folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"the output folder {folder} cannot be made ({error.strerror}); choose another by --out.") from error
     return folder

@@ -8,12 +8,12 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 
 from femsim.base.errors import InputError
-from femsim.base.files import write_errors
+from femsim.base.files import is_free, write_errors
 from femsim.run.folder import hold_folder
 
 
 def check_folder(folder: Path, what: str, *, resume: bool) -> None:
-    """Refuse a folder of results that exists already, or that holds something else.
+    """Refuse a folder of results that is not empty, or that holds something else.
 
     Parameters
     ----------
@@ -27,11 +27,11 @@ def check_folder(folder: Path, what: str, *, resume: bool) -> None:
     Raises
     ------
     InputError
-        It exists and ``resume`` is not set, or it holds other files but not this one, or it is not a folder.
+        It is not empty and ``resume`` is not set, or it holds other files but not this one, or it is not a folder.
     """
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{folder} is a file, not a folder; choose another by --out.")
-    if folder.exists() and not resume:
+    if not is_free(folder) and not resume:
         raise InputError(f"the folder {folder} exists; go on with it by --resume, or choose another by --out.")
     if folder.exists() and not (folder / f"{what}.json").is_file() and any(folder.iterdir()):
         raise InputError(f"the folder {folder} is no {what} (it has no {what}.json); choose another by --out.")
