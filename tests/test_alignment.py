@@ -92,13 +92,13 @@ def test_another_gain_that_fits_better_elsewhere_is_said(tmp_path: Path) -> None
     run, own = pulled(time, fx=SWINGS["grows"](time)), np.arange(0.4, 3.4, 0.01)
     result = fs.compare(run, write_csv(tmp_path / "log.csv", own - 0.4, 3.0 * SWINGS["grows"](own)[:, None], "time,Fx"))
     assert result.trials[0].offset == pytest.approx(1.17, abs=0.01)  # a period off, where the run is stronger
-    (text,) = [text for text in result.doubts if "by a gain beyond 1/2 to 2, and from 0.4 s of the run on, it" in text]
+    (text,) = [text for text in result.warnings if "by a gain beyond 1/2 to 2, and from 0.4 s of the run on, it" in text]
     assert text.endswith("100.0 instead of 95.4 % of its variation: check its sign and unit, or give time.offset in the card")
     noise = np.random.default_rng(1).normal(0.0, 0.2, len(own))
     for sign in (1.0, -1.0):
         write_csv(tmp_path / "log.csv", own - 0.4, sign * SWINGS["grows"](own)[:, None] + noise[:, None], "time,Fx")
         result = fs.compare(run, tmp_path / "log.csv")
-        assert any("turned to the opposite sign, and from 0." in text for text in result.doubts) == (sign < 0)
+        assert any("turned to the opposite sign, and from 0." in text for text in result.warnings) == (sign < 0)
 
 
 @pytest.mark.parametrize("rest", [0.0, 1.0, 3.0])

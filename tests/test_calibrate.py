@@ -358,6 +358,18 @@ def test_runs_that_are_wrong_are_not_fitted_to(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("inline", "undrawn")
+def test_a_fit_says_what_its_log_lacks(tmp_path: Path) -> None:
+    """Compare alone said it."""
+    path = write(tmp_path, FREE + FIT)
+    rows = (tmp_path / "rest.csv").read_text().splitlines(keepends=True)
+    (tmp_path / "rest.csv").write_text("".join(rows[:9] + rows[19:]))
+    result = fs.calibrate(path, out=tmp_path / "fit", workers=1)
+    assert result.values["density"] == pytest.approx(1300.0, rel=0.02)
+    (text,) = result.warnings
+    assert text.startswith("rest: ") and "rest.csv has gaps of up to" in text
+
+
+@pytest.mark.usefixtures("inline", "undrawn")
 def test_a_fit_to_columns_in_the_wrong_order_says_so(tmp_path: Path) -> None:
     """With x and y swapped only a bias was suspected."""
     path = write(tmp_path, FREE + FIT)

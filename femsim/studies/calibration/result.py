@@ -188,7 +188,7 @@ def _warnings(fit: Fit, found: Estimate, best: np.ndarray, final: FinalCompariso
             f"{found.effective:.0f} in the intervals, which do not hold the error of the model itself"
         )
     for name, comparisons in final.best.items():
-        out += [f"{name}: {text}" for one in comparisons for text in (*one.doubts, *one.better_frames())]
+        out += [f"{name}: {text}" for one in comparisons for text in (*one.warnings, *one.better_frames())]
     return out + [
         f"{e.name}: its run at the best fit failed or is wrong" for e in fit.file.experiments if e.name not in final.best
     ]

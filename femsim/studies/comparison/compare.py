@@ -175,7 +175,6 @@ def _compare(run: RunSeries, logs: Sequence[Log]) -> Comparison:
         rate=rate,
         cutoff=cutoff,
         warnings=tuple(dict.fromkeys([*warnings, *doubts])),
-        doubts=tuple(dict.fromkeys(doubts)),
     )
 
 

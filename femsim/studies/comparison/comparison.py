@@ -95,8 +95,6 @@ class Comparison:
         Cut-off of the low-pass on both; None without a filter.
     warnings : tuple of str
         What a reader should know.
-    doubts : tuple of str
-        Those of them by which what is fitted to the logs is not to be believed: unit, sign, start, or a constant.
     """
 
     run: str
@@ -113,7 +111,6 @@ class Comparison:
     rate: float
     cutoff: float | None
     warnings: tuple[str, ...]
-    doubts: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         return f"<Comparison of {self.run}, {self.what}, with {len(self.trials)} logs: {'; '.join(self.words())}>"
