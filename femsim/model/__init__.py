@@ -20,7 +20,7 @@
     Links and joints of a robot by name, checked, put in order as a tree; files that describe one, and what their readers share
     (``mjcf_elements``, single elements of MJCF; ``mjcf_words``, the attributes that it knows; ``mjcf_assets``, its meshes;
     ``mjcf_meshes``, their mass; ``mjcf_includes``, files within files; ``mjcf_attach``, models of
-    other files; ``mjcf_replicate``, copies).
+    other files; ``mjcf_replicate``, copies; ``mjcf_left``, what is left to the scene, in words).
 `paths`, `path_files`, `robot_paths`
     Paths that robots write: checked poses over time that become a motion; the files that hold them; paths of joints, found by
     inverse kinematics or read.

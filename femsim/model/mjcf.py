@@ -16,6 +16,7 @@ from femsim.base.errors import did_you_mean
 from femsim.model.mjcf_attach import Bases, attach
 from femsim.model.mjcf_elements import MjcfElements
 from femsim.model.mjcf_includes import include
+from femsim.model.mjcf_left import friction_left, keys_left
 from femsim.model.mjcf_meshes import Moments
 from femsim.model.mjcf_replicate import replicate
 from femsim.model.mjcf_words import ATTRIBUTES, EQUALITIES, FLAGS
@@ -63,8 +64,8 @@ def read_mjcf(path: Path, root: Element, balance_inertia: bool, tree: str | None
     ellipsoid (as a mesh of its volume, with its own inertia) and mesh (from files or numbers), also fitted to a mesh, frames,
     <replicate>, included files, attached models, defaults with classes, angles in degrees or radians, all ways to write a turn,
     <equality><joint>, and that of a fixed tendon over two joints, as mimic; who has contact with whom by contype, conaffinity,
-    <contact><exclude> and <pair>. Noted and left out are actuators, sensors, other tendons, springs, other equalities, and what
-    stands still in the world. Refused is what would make another robot: composites, several trees without a choice, other geoms
+    <contact><exclude> and <pair>. Noted and left out are actuators, sensors, other tendons, springs, other equalities, friction,
+    keyframes, and what stands still in the world. Refused is what would make another robot: composites, several trees without a choice, other geoms
     that count.
 
     Raises
@@ -93,6 +94,8 @@ class _Reader(MjcfElements):
         #: body and masks (contype, conaffinity) of each geom that has contact, and the body of each that has a name
         self.masks: list[tuple[str, int, int]] = []
         self.body_of: dict[str, str] = {}
+        #: bodies of geoms that say their friction, by the coefficient
+        self.friction: dict[float, list[str]] = {}
         #: origin of the frame of each body in that of its link, m
         self.origins: dict[str, np.ndarray] = {}
         #: names in other trees of the file
@@ -149,7 +152,12 @@ class _Reader(MjcfElements):
             self.note(f"springdamper of joints is left out: {_first_of(self.dampers)}; {how}")
         if drawn := ", ".join(f"{joint!r}: {at:.6g}" for joint, at in self.drawn.items()):
             self.note(f"joints are drawn at their ref; start there by joints={{{drawn}}} in add_robot")
-        return self.finished(name, self._weighed(), self._mimics(), self._no_contact())
+        if self.friction:
+            self.note(friction_left(self.friction))
+        coupled = self._mimics()
+        if starts := [one for frame in self.root.findall("keyframe") for one in frame.findall("key")]:
+            self.note(keys_left(starts, coupled, kinds == ["free"]))
+        return self.finished(name, self._weighed(), coupled, self._no_contact())
 
     def _chosen(self, bodies: Sequence[_Held], tree: str | None) -> _Held:
         """Body of the world with the tree that is asked for, or the only one."""
@@ -502,6 +510,7 @@ class _Reader(MjcfElements):
                 raise self.wrong(what, f"is a {kind}; allowed are {', '.join(_SHAPES)}.")
             if has_contact:
                 self.masks.append((name, *masks))
+                self._rub(name, what, geom)
             form = self.form(what, geom, kind, has_contact, given)
             if form is None:
                 continue
@@ -521,6 +530,13 @@ class _Reader(MjcfElements):
         if self.from_geoms == "false" and inertial is None:
             parts = []
         return *_summed(parts), shapes, visuals
+
+    def _rub(self, name: str, what: str, geom: Element) -> None:
+        """Keep what a geom of a body says of its friction; those of condim 1 have none."""
+        slips = geom.get("condim", "") == "1"
+        if slips or geom.get("friction"):
+            bodies = self.friction.setdefault(0.0 if slips else self._first(what, geom, "friction"), [])
+            bodies += [name] * (name not in bodies)
 
     def _inertial(self, where: str, held: _Held) -> Moments:
         element = held.element

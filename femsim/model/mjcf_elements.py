@@ -142,8 +142,7 @@ class MjcfElements(ElementReader):
         key = given[0]
         values = self.numbers(where, element, key, {"quat": 4, "axisangle": 4, "xyaxes": 6, "zaxis": 3, "euler": 3}[key])
         if key == "euler":
-            # small letters turn about axes that turn along, which scipy writes as capitals
-            return np.asarray(Rotation.from_euler(self.order.swapcase(), self.angle * values).as_rotvec())
+            return np.asarray(self._by_euler(values).as_rotvec())
         size = float(np.linalg.norm(values[: 4 if key == "quat" else 3]))
         if not size > 1e-9:
             raise self.wrong(where, f"has {key} {element.get(key)!r}; it must not be zero.")
@@ -159,6 +158,14 @@ class MjcfElements(ElementReader):
             raise self.wrong(where, f"has xyaxes {element.get(key)!r}; the two must not be parallel.")
         y /= np.linalg.norm(y)
         return np.asarray(Rotation.from_matrix(np.column_stack([x, y, np.cross(x, y)])).as_rotvec())
+
+    def _by_euler(self, values: np.ndarray) -> Rotation:
+        """Turn by three angles, one about each axis of eulerseq, which may name an axis twice in a row, as SciPy's may not."""
+        first, second, third = (
+            Rotation.from_euler(axis, angle) for axis, angle in zip(self.order.lower(), self.angle * values, strict=True)
+        )
+        # small letters turn about axes that turn along
+        return first * second * third if self.order.islower() else third * second * first
 
     def moments(self, what: str, geom: Element, shape: Shape | TriMesh) -> Moments:
         """Mass, centre of mass and inertia about it of a geom, in the frame of its shape."""
