@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import subprocess
 import sys
@@ -155,6 +156,49 @@ def test_noise_of_readings_differs_from_episode_to_episode_and_repeats_by_the_se
     assert (first != other).all() and (other != next_one).all()
 
 
+class Weighed(Press):
+    """Has a plate of a mass that is asked for."""
+
+    def build(self, rng: np.random.Generator, mass: float | None = None) -> fs.Scene:
+        scene = super().build(rng)
+        scene.add_rigid("weight", fs.Sphere(0.01), mass=0.2 if mass is None else mass, position=(0.1, 0, 0.05))
+        return scene
+
+
+def test_options_of_reset_are_parameters_of_build() -> None:
+    env = Weighed()
+    for options, mass in ((None, 0.2), ({}, 0.2), ({"mass": 0.7}, 0.7), (None, 0.2)):
+        env.reset(seed=1, options=options)
+        assert env.sim.stepper.scene.body("weight").mass == pytest.approx(mass)
+    drawn = env.reset(seed=1)[0]
+    np.testing.assert_array_equal(drawn, env.reset(seed=1, options={"mass": 0.3})[0])  # what is drawn stays
+    kept = env.sim
+    with pytest.raises(fs.InputError, match=r"reset\(\) has no option 'mas'.* did you mean 'mass'"):
+        env.reset(options={"mas": 1.0})
+    assert env.sim is kept and env.step(np.zeros(1))[4]["converged"]  # the episode goes on
+    ball, cable = GraspBall(), ThreadCable()
+    seen, _ = ball.reset(seed=0, options={"beside": 0.004, "young_modulus": 2e5, "friction": 0.5})
+    assert seen[2] == pytest.approx(0.004, abs=1e-9)
+    seen, _ = cable.reset(seed=0, options={"hole": (0.01, -0.005)})
+    assert seen[:3] == pytest.approx([-0.15, -0.01, 0.005])
+
+
+def test_copies_of_an_environment_go_their_own_way() -> None:
+    env = Felt()
+    env.reset(seed=1)
+    env.step(np.ones(1))
+    deep, shallow = copy.deepcopy(env), copy.copy(env)
+    before = env.sim.pose("plate")[1]
+    deep.step(-np.ones(1))
+    np.testing.assert_array_equal(env.sim.pose("plate")[1], before)
+    np.testing.assert_array_equal(env.step(np.ones(1))[0], shallow.step(np.ones(1))[0])  # noise, too
+    places = [one.sim.pose("plate")[1] for one in (env, shallow, deep)]
+    assert np.array_equal(places[0], places[1]) and places[0][2] > before[2] > places[2][2]
+    deep.close()
+    np.testing.assert_array_equal(env.reset()[0], shallow.reset()[0])  # the next scene, too
+    np.testing.assert_array_equal(env.step(np.ones(1))[0], shallow.step(np.ones(1))[0])
+
+
 def test_actions_move_targets_at_their_rate_and_episodes_end_by_time() -> None:
     env = Press()
     assert env.action_space.shape == (1,) and env.observation_space.shape == (3,)
@@ -185,6 +229,17 @@ def test_a_step_that_fails_ends_the_episode(monkeypatch: pytest.MonkeyPatch) -> 
     env.reset(seed=1)  # the first step of an episode: reward() reads a sensor, which has no reading yet
     _, reward, done, over, info = env.step(np.zeros(1))
     assert (reward, done, over, info["success"]) == (0.0, True, False, False) and "step 1 at 0.01 s failed" in info["failed"]
+
+
+def test_a_closed_environment_asks_for_reset() -> None:
+    env = Press()
+    env.reset(seed=0)
+    env.close()
+    env.close()
+    with pytest.raises(fs.InputError, match=r"step\(\) comes before reset\(\)"):
+        env.step(np.zeros(1))
+    env.reset()
+    assert env.step(np.zeros(1))[4]["converged"]
 
 
 def wrong(act: bool = False, **changes: Any) -> Any:
@@ -220,6 +275,9 @@ def wrong(act: bool = False, **changes: Any) -> Any:
         (lambda: Press(render_mode="human"), r"Press: render_mode is 'human', .*; leave it out, and record .*out=FOLDER"),  # type: ignore[arg-type]
         (lambda: Press().render(), r"Press: it draws nothing; record an episode by fs.Simulation\(env.build\(rng\), out=FOLDER"),
         (lambda: Press().reset(seed="a"), "seed is 'a'"),  # type: ignore[arg-type]
+        (lambda: Press().reset(seed=True), "seed is True"),
+        (lambda: Press().reset(options="heavy"), "options is 'heavy'; give a dict"),  # type: ignore[arg-type]
+        (lambda: Press().reset(options={"mass": 1.0}), r"reset\(\) has no option 'mass', as build\(\) has no .*; there is none"),
         (wrong(period=0.001), "period is 0.001 s, but a step 0.01 s"),
         (wrong(period=0.035), "period is 0.035 s, no whole number of steps of 0.01 s; 0.04 s is one"),
         (wrong(options={"solver": "fast"}), "solver 'fast' is unknown"),

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import copy
+import inspect
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Any, ClassVar, NoReturn
+from typing import Any, ClassVar, NoReturn, Self
 
 import gymnasium
 import numpy as np
@@ -139,7 +141,10 @@ class SceneEnv(gymnasium.Env[np.ndarray, np.ndarray]):
 
     @abstractmethod
     def build(self, rng: np.random.Generator) -> Scene:
-        """Build the scene of an episode; what varies comes from ``rng``."""
+        """Build the scene of an episode; what varies comes from ``rng``.
+
+        Further parameters, which have defaults, are what ``reset(options={...})`` takes.
+        """
 
     @abstractmethod
     def observe(self, sim: Simulation) -> Any:
@@ -156,12 +161,18 @@ class SceneEnv(gymnasium.Env[np.ndarray, np.ndarray]):
     # ------------------------------------------------------------------ what gymnasium calls
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[np.ndarray, dict[str, Any]]:
-        """Begin an episode: a new scene with new noise of its readings, from the seed where one is given."""
-        if seed is not None and not (isinstance(seed, Integral) and seed >= 0):
+        """Begin an episode: a new scene with new noise of its readings, from the seed where one is given.
+
+        ``options`` go to :meth:`build`, by the names of its parameters.
+        """
+        if seed is not None and (isinstance(seed, bool) or not (isinstance(seed, Integral) and seed >= 0)):
             raise InputError(f"{type(self).__name__}: seed is {seed!r}; allowed are whole numbers from 0.")
+        build: Callable[..., Scene] = self.build
+        given = self._options_of(build, options)
         super().reset(seed=None if seed is None else int(seed))
+        scene = build(self.np_random, **given)
         self.sim.close()
-        self.sim = Simulation(self.build(self.np_random), **self.options)
+        self.sim = Simulation(scene, **self.options)
         self.sim.reset(int(self.np_random.integers(2**31)))  # the noise of readings
         self._begin()
         self._begun = True
@@ -212,6 +223,36 @@ class SceneEnv(gymnasium.Env[np.ndarray, np.ndarray]):
     def close(self) -> None:
         """Let go of the simulation."""
         self.sim.close()
+        self._begun = False
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        """Make a twin that stands where this one does and goes its own way, as planners ask for: by a fork of the simulation."""
+        twin = object.__new__(type(self))
+        memo[id(self)], memo[id(self.sim)] = twin, self.sim.fork()
+        twin.__dict__.update({name: copy.deepcopy(value, memo) for name, value in vars(self).items()})
+        return twin
+
+    def __copy__(self) -> Self:
+        """Make a twin with a simulation of its own; one that shared it would move this one, too."""
+        return copy.deepcopy(self)
+
+    def _options_of(self, build: Callable[..., Scene], options: object) -> dict[str, Any]:
+        """Check the options of an episode."""
+        what = type(self).__name__
+        if options is None:
+            return {}
+        if not isinstance(options, Mapping):
+            raise InputError(f"{what}: options is {shown(options)}; give a dict, of what build() takes beside rng.")
+        taken = list(inspect.signature(build).parameters.values())[1:]
+        if not any(one.kind is one.VAR_KEYWORD for one in taken):
+            known = [one.name for one in taken if one.kind is not one.VAR_POSITIONAL]
+            for name in options:
+                if name not in known:
+                    raise InputError(
+                        f"{what}: reset() has no option {name!r}, as build() has no parameter of that name"
+                        f"{did_you_mean(str(name), known)}"
+                    )
+        return dict(options)
 
     def _seen(self) -> np.ndarray:
         """Observation as a vector of its own."""

@@ -31,7 +31,7 @@ class GraspBall(SceneEnv):
     Actions: speed of the hand, up to 0.15 m/s upwards, and of its closing force, up to 32 N/s. Observations, 12 numbers:
     displacement of the hand upwards, m; closing force, N; centre of the ball beside the hand, (3,), m; height gained by the ball,
     m; forces on both fingers, (2, 3), N. Reward: height gained relative to 4 cm, less 0.001 for each newton of closing force, and
-    1 where it is done.
+    1 where it is done. Options of ``reset``: ``young_modulus``, Pa; ``beside``, m; ``friction``.
     """
 
     targets: ClassVar[Mapping[str, Reach]] = {
@@ -40,11 +40,24 @@ class GraspBall(SceneEnv):
     }
     horizon = 2.0
 
-    def build(self, rng: np.random.Generator) -> Scene:
-        """Build the scene; place, stiffness and friction of the ball vary."""
+    def build(
+        self,
+        rng: np.random.Generator,
+        young_modulus: float | None = None,
+        beside: float | None = None,
+        friction: float | None = None,
+    ) -> Scene:
+        """Build the scene; place, stiffness and friction of the ball vary, but for those that are given (Pa, m, 1)."""
         scene = Scene("grasp_ball", dt=0.01, duration=self.horizon, theta=1.0)
-        rubber = Elastic(float(np.exp(rng.uniform(np.log(5e4), np.log(5e5)))), 0.4, 1000.0, rayleigh_beta=2e-3, name="rubber")
-        beside = float(rng.uniform(-0.01, 0.01))
+        drawn = (
+            float(np.exp(rng.uniform(np.log(5e4), np.log(5e5)))),
+            float(rng.uniform(-0.01, 0.01)),
+            float(rng.uniform(0.4, 0.8)),
+        )
+        stiff, beside, rub = (
+            own if given is None else given for own, given in zip(drawn, (young_modulus, beside, friction), strict=True)
+        )
+        rubber = Elastic(stiff, 0.4, 1000.0, rayleigh_beta=2e-3, name="rubber")
         ball = scene.add_soft("ball", ball_tets(_RADIUS, 4), rubber, position=(beside, 0.0, _RADIUS))
         scene.add_floor()
         pad = Box((0.008, 0.015, 0.02))  # wider than the elements of the ball: a narrow one passes between its nodes
@@ -53,7 +66,7 @@ class GraspBall(SceneEnv):
         gripper = scene.add_gripper(
             "gripper", [left, right], position=(0.0, 0.0, _RADIUS + _ABOVE + _ARM), mass=0.5, joint_limits=(-0.01, 0.035)
         )
-        scene.set_friction(ball, gripper, float(rng.uniform(0.4, 0.8)))
+        scene.set_friction(ball, gripper, rub)
         scene.contact_by_faces(gripper)  # else an edge on the ball's shoulder catches nodes
         still = Motion([0.0], [(0.0, 0.0, 0.0)], name="hand")
         scene.drive(gripper, still, stiffness=_STIFFNESS, damping=_DAMPING, max_force=_PUSH)

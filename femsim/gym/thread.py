@@ -29,17 +29,20 @@ class ThreadCable(SceneEnv):
     Actions: velocity of the hand, (3,), up to 0.1 m/s each. Observations, 12 numbers: displacement of the hand, places of the tip
     and of the middle of the cable, beside the hole, (3,) each, m; force of the cable on the hand, (3,), N. Reward: less ten for
     each metre from the tip to a place 15 mm behind the hole, and 1 where it is there.
+    Options of ``reset``: ``young_modulus``, Pa; ``hole``, beside and above, m.
     """
 
     targets: ClassVar[Mapping[str, Reach]] = {"hand": Reach((-0.02, -0.04, -0.04), (0.08, 0.04, 0.06), rate=0.1)}
     horizon = 3.0
 
-    def build(self, rng: np.random.Generator) -> Scene:
-        """Build the scene; the place of the hole and the stiffness of the cable vary."""
+    def build(
+        self, rng: np.random.Generator, young_modulus: float | None = None, hole: tuple[float, float] | None = None
+    ) -> Scene:
+        """Build the scene; place of the hole (beside, above) and stiffness of the cable vary, but for those given (m, Pa)."""
         scene = Scene("thread_cable", dt=0.01, duration=self.horizon, theta=1.0)
-        beside, above = rng.uniform(-0.015, 0.015, 2).tolist()
-        self._hole = np.array([_WALL, beside, above])
-        rubber = Elastic(float(rng.uniform(2e7, 8e7)), 0.45, 1200.0, rayleigh_beta=1e-3, name="rubber")
+        drawn, own = rng.uniform(-0.015, 0.015, 2), float(rng.uniform(2e7, 8e7))
+        self._hole = np.array([_WALL, *(drawn if hole is None else hole)])
+        rubber = Elastic(own if young_modulus is None else young_modulus, 0.45, 1200.0, rayleigh_beta=1e-3, name="rubber")
         points = np.linspace((0.0, 0.0, 0.0), (_LENGTH, 0.0, 0.0), _LINKS + 1)
         hand = Motion([0.0], [(0.0, 0.0, 0.0)], name="hand")
         cable = scene.add_rod(
