@@ -183,6 +183,41 @@ def test_options_of_reset_are_parameters_of_build() -> None:
     assert seen[:3] == pytest.approx([-0.15, -0.01, 0.005])
 
 
+class Bent(SceneEnv):
+    """Moves a joint of an arm, from another place in each episode."""
+
+    targets: ClassVar[dict[str, Reach]] = {"arm.joint2": Reach(-1.0, 1.0, rate=0.5)}
+    period, horizon = 0.02, 0.1
+
+    def build(self, rng: np.random.Generator) -> fs.Scene:
+        scene, bent = fs.Scene("bent", dt=0.01, duration=1.0, theta=1.0), float(rng.uniform(0.2, 0.8))
+        arm = scene.add_robot("arm7.urdf", name="arm", joints={"joint2": bent})
+        scene.drive_joint(arm, "joint2", fs.Profile([0.0], [bent]))
+        scene.sensor("bent", "arm.joint2", kind="revolute")
+        return scene
+
+    def observe(self, sim: fs.Simulation) -> Any:
+        return sim.read("bent").values["angle_rad"] if sim.time else 0.0
+
+    def reward(self, sim: fs.Simulation) -> float:
+        return 0.0
+
+
+def test_targets_start_where_the_scene_has_them() -> None:
+    """From 0, the default before, the joint moved by all its angle in the first period of an action of 0."""
+    env, angles = Bent(), []
+    for seed in (1, 2):
+        env.reset(seed=seed)
+        there = env.sim.stepper.scene.bodies[0].initial_q()[env.sim.stepper.scene.bodies[0].joint("joint2").coordinate]
+        assert env.step(np.zeros(1))[0] == pytest.approx([there], abs=1e-12)
+        assert env.step(np.ones(1))[0] == pytest.approx([there + 0.01], abs=1e-12)
+        angles.append(there)
+    assert angles[0] != angles[1]
+    env = type("From", (Bent,), {"targets": {"arm.joint2": Reach(-1.0, 1.0, rate=0.5, start=0.1)}})()
+    env.reset(seed=1)
+    assert env.step(np.zeros(1))[0] == pytest.approx([0.1], abs=1e-12)
+
+
 def test_copies_of_an_environment_go_their_own_way() -> None:
     env = Felt()
     env.reset(seed=1)
@@ -264,6 +299,8 @@ def wrong(act: bool = False, **changes: Any) -> Any:
         (wrong(targets={"push": Reach((0, 0, 0), (1, 1))}), "reach of 'push'.*one number, or as many"),
         (wrong(targets={"push": Reach(0, 1)}), "plate: the value is 0.0; allowed are .*displacement"),
         (wrong(targets={"push": Reach("low", 1)}), "reach of 'push'"),
+        (wrong(targets={"push": Reach(0, 1, start=np.nan)}), "reach of 'push'.*finite numbers"),
+        (type("Far", (Bent,), {"targets": {"arm.joint2": Reach(0.0, 90.0)}}), r"is 90 rad; the range .* is -2 to 2; 90 degrees"),
         (wrong(targets={"push": (0, 1)}), "targets is .*femsim.gym.Reach each"),
         (wrong(targets=["push"]), "targets is ..push...*femsim.gym.Reach each"),
         (lambda: Reach(0.0, 1.0, rate="fast"), "rate is 'fast'"),  # type: ignore[arg-type]

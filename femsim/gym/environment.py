@@ -35,14 +35,14 @@ class Reach:
     rate : float, 1/s, optional
         An action of 1 moves the target by this much in a second, within ``low`` and ``high``, from ``start``. Default: an action
         of -1 is ``low``, of 1 ``high``.
-    start : float or sequence
-        Where the target is at the beginning, with ``rate``.
+    start : float or sequence, optional
+        Where the target is at the beginning, with ``rate``. Default: where the scene has it.
     """
 
     low: Any
     high: Any
     rate: float | None = None
-    start: Any = 0.0
+    start: Any = None
 
     def __post_init__(self) -> None:
         if self.rate is not None and not (isinstance(self.rate, Real) and np.isfinite(self.rate)):
@@ -101,8 +101,8 @@ class SceneEnv(gymnasium.Env[np.ndarray, np.ndarray]):
         limits = {name: self._limits(name, reach) for name, reach in self.targets.items()}
         if not limits:
             raise InputError(f"{what}: it has no target; name some of {', '.join(self.sim.targets)} in targets.")
-        self._low, self._high, self._start = (np.concatenate(ends) for ends in zip(*limits.values(), strict=True))
-        ends = np.cumsum([len(low) for low, _, _ in limits.values()]).tolist()
+        self._low, self._high = (np.concatenate(ends) for ends in zip(*limits.values(), strict=True))
+        ends = np.cumsum([len(low) for low, _ in limits.values()]).tolist()
         self._part = {name: slice(end - len(limits[name][0]), end) for name, end in zip(limits, ends, strict=True)}
         self._free = self._low < self._high
         self.action_space = spaces.Box(-1.0, 1.0, (int(self._free.sum()),), np.float64)
@@ -113,21 +113,31 @@ class SceneEnv(gymnasium.Env[np.ndarray, np.ndarray]):
         self._begun = False
 
     def _limits(self, name: str, reach: Reach) -> tuple[np.ndarray, ...]:
-        """Least and largest values of a target, and where it starts, (k,) each."""
+        """Least and largest values of a target, (k,) each."""
         if name not in self.sim.targets:
             raise InputError(f"{type(self).__name__}: target {name!r} is unknown{did_you_mean(name, self.sim.targets)}")
         what = f"{type(self).__name__}: reach of {name!r} is {reach}; allowed are"
         try:
-            low, high, start = (np.asarray(x, dtype=np.float64) for x in (reach.low, reach.high, reach.start))
-            low, high, start = (np.array(one) for one in np.broadcast_arrays(*np.atleast_1d(low, high, start)))
+            ends = (np.asarray(x, dtype=np.float64) for x in (reach.low, reach.high, 0.0 if reach.start is None else reach.start))
+            low, high, start = (np.array(one) for one in np.broadcast_arrays(*np.atleast_1d(*ends)))
         except (TypeError, ValueError):
             raise InputError(f"{what} for each field one number, or as many as the target has components.") from None
-        if low.ndim != 1 or not (np.isfinite(low) & np.isfinite(high) & (low <= high)).all():
+        if low.ndim != 1 or not (np.isfinite(low) & np.isfinite(high) & np.isfinite(start) & (low <= high)).all():
             raise InputError(f"{what} finite numbers, low <= high.")
-        start = np.clip(start, low, high)
-        self.sim.set(name, self._given(reach, start))  # says so where the target has another number of components
+        for value in (low, high):  # says so where the target has another number of components, or a joint is not to go there
+            self.sim.set(name, self._given(reach, value))
         self.sim.set(name, None)
-        return low, high, start
+        return low, high
+
+    def _at_start(self, name: str, reach: Reach) -> np.ndarray:
+        """Where a target starts, (k,), within its limits."""
+        low, high = self._low[self._part[name]], self._high[self._part[name]]
+        start = np.ravel(reach.start)
+        if reach.start is None:
+            commands = self.sim.stepper.scene.commands.values()
+            said = np.ravel(next(one.given(self.sim.time) for one in commands if name in (one.name, one.label)))
+            start = said[: len(low)] if len(said) >= len(low) else np.zeros(1)  # of a motion without its turn
+        return np.clip(np.broadcast_to(np.asarray(start, dtype=np.float64), low.shape), low, high)
 
     @staticmethod
     def _given(reach: Reach, value: np.ndarray) -> Any:
@@ -135,7 +145,7 @@ class SceneEnv(gymnasium.Env[np.ndarray, np.ndarray]):
         return value if np.ndim(reach.low) or np.ndim(reach.high) else float(value[0])
 
     def _begin(self) -> None:
-        self._values = self._start.copy()
+        self._values = np.concatenate([self._at_start(name, reach) for name, reach in self.targets.items()])
 
     # ------------------------------------------------------------------ what your class implements
 

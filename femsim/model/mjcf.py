@@ -65,8 +65,8 @@ def read_mjcf(path: Path, root: Element, balance_inertia: bool, tree: str | None
     <replicate>, included files, attached models, defaults with classes, angles in degrees or radians, all ways to write a turn,
     <equality><joint>, and that of a fixed tendon over two joints, as mimic; who has contact with whom by contype, conaffinity,
     <contact><exclude> and <pair>. Noted and left out are actuators, sensors, other tendons, springs, other equalities, friction,
-    keyframes, and what stands still in the world. Refused is what would make another robot: composites, several trees without a choice, other geoms
-    that count.
+    keyframes, and what stands still in the world. Refused is what would make another robot: composites, several trees without a
+    choice, other geoms that count.
 
     Raises
     ------
