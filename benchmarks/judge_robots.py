@@ -123,7 +123,8 @@ def judge(path: Path, base: Literal["fixed", "free"], seed: int = 0) -> Judged:
             if not model.existFrame(name, pinocchio.FrameType.BODY):
                 continue
             frame = model.getFrameId(name, pinocchio.FrameType.BODY)
-            J = pinocchio.getFrameJacobian(model, data, frame, pinocchio.ReferenceFrame.LOCAL_WORLD_ALIGNED) @ G
+            J = pinocchio.getFrameJacobian(model, data, frame, pinocchio.ReferenceFrame.LOCAL_WORLD_ALIGNED)
+            J = J.reshape(6, model.nv) @ G  # of one joint it is a row
             S = body.link_jacobian(q, link)
             arm = body.link_pose(q, link)[1] - body.frame_pose(q, link)[1]
             J[:3] -= _cross(arm) @ J[3:]
