@@ -281,6 +281,7 @@ SHEARED = [[1.0, 0.5, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
         (lambda: fs.Robot("r", ["a"]), "links holds 'a'; allowed are fs.RobotLink"),  # type: ignore[list-item]
         (lambda: fs.Robot("r", [fs.RobotLink("a")], ["j"]), "joints holds 'j'"),  # type: ignore[list-item]
         (lambda: fs.RobotLink.solid("x", fs.Piece(fs.Sphere(0.1)), math.nan), "link 'x' has mass nan kg"),
+        (lambda: fs.RobotLink.solid("x", "ball", 1.0), "link 'x': piece of a compound is a str; allowed are Box"),  # type: ignore[arg-type]
         (lambda: fs.RobotLink.solid("x", fs.Piece(fs.Sphere(0.1)), None), "link 'x' has mass None kg"),  # type: ignore[arg-type]
         (lambda: pair().inverse_dynamics({}, gravity=(0, 1)), r"gravity is \(0, 1\); allowed are three finite numbers, m/s"),
         (lambda: pair().inverse_dynamics({}, gravity=(0, 0, math.nan)), "gravity is"),
@@ -304,6 +305,12 @@ def test_wrong_robots_are_one_sentence(call: Callable[[], object], words: str) -
     with pytest.raises(fs.InputError, match=words) as caught:
         call()
     assert "\n" not in str(caught.value)
+
+
+def test_a_solid_link_is_made_of_a_shape_alone_too() -> None:
+    bare, whole = (fs.RobotLink.solid("x", one, 2.0) for one in (fs.Sphere(0.1), fs.Piece(fs.Sphere(0.1))))
+    assert bare.shapes == whole.shapes and np.array_equal(bare.inertia, whole.inertia)
+    np.testing.assert_allclose(np.diag(bare.inertia), 0.4 * 2.0 * 0.1**2)
 
 
 def test_a_rotation_of_few_digits_is_the_nearest_one() -> None:

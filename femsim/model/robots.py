@@ -9,7 +9,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from contact import Plane
+from contact import Plane, Shape
 from femsim.base.arguments import shown
 from femsim.base.errors import InputError, did_you_mean
 from femsim.base.rotations import quaternion_from_vector, quaternion_to_matrix
@@ -72,13 +72,16 @@ class RobotLink:
     visuals: Sequence[Piece | TriMesh] = ()
 
     @classmethod
-    def solid(cls, name: str, shape: Piece | Compound, mass: float) -> RobotLink:
+    def solid(cls, name: str, shape: Shape | Piece | Compound, mass: float) -> RobotLink:
         """Make a link of one homogeneous solid that has contact; centre and inertia follow from its shape."""
-        pieces = tuple(shape.pieces) if isinstance(shape, Compound) else (shape,)
-        unit, centre, inertia = mass_properties(Compound(pieces))
+        try:
+            whole = shape if isinstance(shape, Compound) else Compound([shape if isinstance(shape, Piece) else Piece(shape)])
+        except InputError as error:
+            raise InputError(f"link {name!r}: {error}") from None
+        unit, centre, inertia = mass_properties(whole)
         if not math.isfinite(number_of(mass)):  # the robot refuses negative ones, with the name of its file
             raise InputError(f"link {name!r} has mass {mass!r} kg; allowed are numbers from 0.")
-        return cls(name, mass, centre, inertia * (mass / unit), pieces)
+        return cls(name, mass, centre, inertia * (mass / unit), tuple(whole.pieces))
 
 
 @dataclass(frozen=True)
