@@ -24,6 +24,9 @@ from femsim.scene.scene import Scene
 from femsim.step.state import State
 from femsim.step.system import System
 
+#: Part of its place, and angle, rad, by which what a motion leads may be off where it stands.
+_ROUNDING = 4.0 * np.finfo(np.float64).eps
+
 
 def prescribed_rows(scene: Scene, system: System) -> np.ndarray:
     """Which rows they are, (n,) bool."""
@@ -114,8 +117,12 @@ def prescribed_velocity(scene: Scene, system: System, state: State, settings: St
         q = state.q[system.q_slices[index]]
         position, quaternion = driven_pose(scene.bodies[index].initial_q(), motion, state.t + dt)
         row = system.v_slices[index].start
-        v[row : row + 3] = (position - q[:3]) / dt
-        v[row + 3 : row + 6] = turn_between(quaternion_multiply(quaternion, quaternion_conjugate(q[3:7]))) / dt
+        way, turn = position - q[:3], quaternion_multiply(quaternion, quaternion_conjugate(q[3:7]))
+        # what stands has no speed, also none of rounding: robots keep their energy on a base at rest
+        if not np.abs(way).max() <= _ROUNDING * np.abs(position).max():
+            v[row : row + 3] = way / dt
+        if not np.abs(turn[1:]).max() <= _ROUNDING:
+            v[row + 3 : row + 6] = turn_between(turn) / dt
     for body, rows, places in zip(system.bodies, system.v_slices, system.q_slices, strict=True):
         driven = body.driven_rows()
         if len(driven):

@@ -271,7 +271,7 @@ class ArticulatedBody(LinkedBody):
         q_new[:] = self.moved(q, v_hat, settings.dt)
         v_new[:] = v + (v_hat - v) / settings.theta
         if settings.conserving and self.n_joints:
-            self._lead_base(q, v, v_hat, settings.dt, q_new, v_new)
+            self._lead_base(q, v, v_hat, settings.dt, settings.theta, q_new, v_new)
         elif settings.conserving:
             old, new = self._configuration(q).places.rotation[0], self._configuration(q_new).places.rotation[0]
             v_new[3:6] = new @ (old.T @ v_new[3:6])

@@ -310,10 +310,10 @@ class LinkedBody(BodyDefaults, ABC):
         return Start(q, v, self._led, self._ends, settings.gravity, settings.dt, settings.theta * settings.dt, self._conserving)
 
     def _lead_base(
-        self, q: np.ndarray, v: np.ndarray, v_hat: np.ndarray, dt: float, q_new: np.ndarray, v_new: np.ndarray
+        self, q: np.ndarray, v: np.ndarray, v_hat: np.ndarray, dt: float, theta: float, q_new: np.ndarray, v_new: np.ndarray
     ) -> None:
         """Fill the velocity of the base by linear momentum, and angular momentum about its centre, which moves."""
-        lead_base(self._configuration(q).M, self._configuration(q_new).M, v, v_hat, self._step_rate, dt, v_new)
+        lead_base(self._configuration(q).M, self._configuration(q_new).M, v, v_hat, self._step_rate, dt, theta, v_new)
 
     def balance(self, step: BodyStep) -> BodyForces:
         """Sum up the forces of a step; who drives the base also exerts what turning links need."""

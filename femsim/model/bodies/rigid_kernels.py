@@ -95,9 +95,13 @@ def solve_leading(M: np.ndarray, x: np.ndarray) -> None:
 
 @njit(cache=True, error_model="numpy")
 def lead_base(
-    M: np.ndarray, M_new: np.ndarray, v: np.ndarray, v_hat: np.ndarray, rate: np.ndarray, dt: float, v_new: np.ndarray
-) -> None:
+    M: np.ndarray, M_new: np.ndarray, v: np.ndarray, v_hat: np.ndarray, rate: np.ndarray, dt: float, theta: float,
+    v_new: np.ndarray,
+) -> None:  # fmt: skip
     """Fill the velocity of a base, the first six of v_new (n_v,), by linear momentum, and angular momentum about its centre.
+
+    By the mid-point rule the angular momentum about places of the world stays. By others a point that flies along changes its own
+    about these, so there that about the centre of mass of the whole stays, however fast it flies.
 
     Parameters
     ----------
@@ -107,8 +111,8 @@ def lead_base(
         Velocity at the start, and representative velocity; the centre moves by the latter.
     rate : ndarray, (n_v,), N and N m
         Rate of momentum.
-    dt : float, s
-        Time step.
+    dt, theta : float, s and 1
+        Time step, and the part of it after which forces are evaluated.
     v_new : ndarray, (n_v,)
         Its joints are read.
     """
@@ -118,10 +122,17 @@ def lead_base(
         for a in range(n):
             before[i] += M[i, a] * v[a]
         after[i] = before[i] + dt * rate[i]
-    mean = (0.5 * (before[0] + after[0]), 0.5 * (before[1] + after[1]), 0.5 * (before[2] + after[2]))
-    carried = cross((v_hat[0], v_hat[1], v_hat[2]), mean)
+    if theta == 0.5:
+        way = (-dt * v_hat[0], -dt * v_hat[1], -dt * v_hat[2])
+    else:  # of the centre of mass of the whole from that of the base
+        way = (
+            (M_new[1, 5] - M[1, 5]) / M[0, 0], (M_new[2, 3] - M[2, 3]) / M[0, 0], (M_new[0, 4] - M[0, 4]) / M[0, 0],
+        )  # fmt: skip
+    rest = 1.0 - theta
+    held = (theta * before[0] + rest * after[0], theta * before[1] + rest * after[1], theta * before[2] + rest * after[2])
+    carried = cross(way, held)
     for i in range(3):
-        after[3 + i] -= dt * carried[i]
+        after[3 + i] += carried[i]
     for i in range(6):
         for a in range(6, n):
             after[i] -= M_new[i, a] * v_new[a]

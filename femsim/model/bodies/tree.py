@@ -283,7 +283,7 @@ class TreeBody(LinkedBody):
         There that would put into its spin what the equations kept out of it.
         """
         if self._implicit < dt or not (self._leaking == 0).any():
-            self._lead_base(q, v, v_hat, dt, q_new, v_new)
+            self._lead_base(q, v, v_hat, dt, self._implicit / dt, q_new, v_new)
 
     def inertia(self, q: np.ndarray, q_new: np.ndarray) -> np.ndarray:
         """M where the step ends, by which its momentum is counted, (1, n_v, n_v)."""
