@@ -167,7 +167,8 @@ def pushed_unknowns(
 
     Rows of J that have entries, and the unknowns that they push: all of a body on whose first six rows they act, else the joints
     on which they act; and the least and the largest first entry of A, its ``diagonal`` (n,), of such bodies, 1 where there is
-    none. ``columns``, (n,), are marked as by :func:`mark_columns`.
+    none. What has fewer rows is no body, as that of the dry friction of a joint. ``columns``, (n,), are marked as by
+    :func:`mark_columns`.
     """
     rows, pushed = mark_columns(indptr, indices, columns), 0
     least, largest, bodies = 1.0, 1.0, 0
@@ -175,7 +176,7 @@ def pushed_unknowns(
         whole, joints = False, 0
         for i in range(start[g], stop[g]):
             joints += columns[i]
-            whole = whole or (columns[i] and i < start[g] + 6)
+            whole = whole or (columns[i] and i < start[g] + 6 <= stop[g])
         pushed += stop[g] - start[g] if whole else joints
         if whole:
             first = diagonal[start[g]]

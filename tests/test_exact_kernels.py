@@ -67,16 +67,19 @@ def test_speeds_without_forces_are_those_of_contacts_that_press_or_would_approac
 
 
 def test_contacts_push_all_of_a_body_on_which_they_act_and_of_a_robot_that_stands_its_joints() -> None:
-    groups = [Group(name, *ends, "generalized") for name, ends in {"a": (0, 6), "arm": (6, 15), "b": (15, 21)}.items()]
+    groups = [
+        Group(name, *ends, "generalized") for name, ends in {"a": (0, 6), "arm": (6, 15), "b": (15, 21), "rub": (21, 22)}.items()
+    ]
     start, stop = np.array([g.start for g in groups]), np.array([g.stop for g in groups])
-    diagonal, J = np.arange(1.0, 22.0), sp.lil_matrix((6, 21))
+    diagonal, J = np.arange(1.0, 23.0), sp.lil_matrix((7, 22))
     J[0, 13], J[1, 14], J[1, 13] = 1.0, 1.0, 1.0  # joints of the arm
     for used, expected in (
         ((), (2, 2, 1.0, 1.0)), ((20,), (3, 8, 16.0, 16.0)), ((20, 0), (4, 14, 1.0, 16.0)), ((20, 0, 6), (5, 21, 1.0, 16.0)),
+        ((20, 0, 6, 21), (6, 22, 1.0, 16.0)),
     ):  # fmt: skip
         for row, column in enumerate(used):
             J[2 + row, column] = 1.0
-        found, columns, marked = J.tocsr(), np.zeros(21, dtype=np.bool_), np.zeros(21, dtype=np.bool_)
+        found, columns, marked = J.tocsr(), np.zeros(22, dtype=np.bool_), np.zeros(22, dtype=np.bool_)
         assert pushed_unknowns(found.indptr, found.indices, start, stop, diagonal, columns) == expected
         mark_columns(found.indptr, found.indices, marked)
         assert np.array_equal(columns, marked)
