@@ -26,9 +26,10 @@ class Chamber(CouplingDefaults):
     With the triangles outward from the chamber, into the solid, its volume V = sum det [x0 x1 x2] / 6 is a cubic polynomial of
     the nodes, and the force of a pressure p is p g, g = dV/dx: exact in the place of the start of the step, without net force.
     The stiffness -p d2V/dx2 is symmetric but indefinite. V is the same from every origin; from the mean of a few nodes of the
-    chamber each triangle has a part of it, and A gains theta dt times the positive semi-definite part of that, so A stays
-    positive definite and knows no rigid translation. Of rest and equilibrium this changes nothing, since it multiplies the
-    velocity; what is left out is explicit, and stable at every dt as long as the body withstands the pressure.
+    chamber each triangle has a part of it, and at the start of a step A gains theta dt times the positive semi-definite part of
+    that, so A stays positive definite and knows no rigid translation. Of rest and equilibrium this changes nothing, since it
+    multiplies the velocity; what is left out is explicit, and stable at every dt as long as the body withstands the pressure. A
+    linearisation about another place has all of the stiffness, unless A must surely be positive definite.
 
     A given volume is that of a fluid that is pumped in, p = bulk (V_fluid - V) / V_rest, with its compressibility implicit in A.
     That joins all nodes of the chamber by a dense block, so it is for chambers of some hundred nodes at most. In an
@@ -87,6 +88,8 @@ class Chamber(CouplingDefaults):
         self.pressure = 0.0
         self._stiffness = bulk / self.volume if self.pumped else 0.0
         self._swing = Swing()
+        #: whether A has the semi-definite part alone
+        self._definite = True
 
     def reset(self) -> None:
         """Forget the last steps."""
@@ -125,14 +128,18 @@ class Chamber(CouplingDefaults):
             gradient[:, axis] = np.bincount(self._triangles.ravel(), across[:, :, axis].ravel() / 6.0, len(x))
         self.gradient = gradient.ravel()
 
-    def stiffness(self, pressure: float) -> np.ndarray:
-        """Positive semi-definite part of -p d2V/dx2, triangle by triangle, as values of the pattern, (m,), N/m."""
+    def stiffness(self, pressure: float, *, definite: bool = True) -> np.ndarray:
+        """Positive semi-definite part of -p d2V/dx2, triangle by triangle, or all of it, as values of the pattern, (m,), N/m."""
         k, a, tri = len(self.nodes), self._anchors, self._triangles
         H = np.zeros((len(tri), 3, 3, 3, 3))  # triangle, corner, axis, corner, axis
         for i, j, c in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
             block = -cross_matrix(self._corners[:, c]) / 6.0  # of x_i . (x_j x x_c) / 6
             H[:, i, :, j, :] = block
             H[:, j, :, i, :] = block.transpose(0, 2, 1)
+        count = len(self._flat) // 9
+        if not definite:  # of a closed surface what the anchors have cancels
+            own = -pressure * H.transpose(0, 1, 3, 2, 4).reshape(-1, 9)
+            return np.stack([np.bincount(self._slot[: len(own)], own[:, n], count) for n in range(9)], axis=1).ravel()
         values, vectors = np.linalg.eigh(-pressure * H.reshape(-1, 9, 9))
         vectors *= np.sqrt(np.maximum(values, 0.0))[:, None, :]
         S = (vectors @ vectors.transpose(0, 2, 1)).reshape(-1, 3, 3, 3, 3)
@@ -143,7 +150,6 @@ class Chamber(CouplingDefaults):
         to_anchor = np.repeat(total, len(a), axis=0) / -len(a)
         among = np.broadcast_to(total.sum(axis=0) / len(a) ** 2, (len(a) ** 2, 3, 3))
         parts = np.concatenate([own, to_anchor, to_anchor.transpose(0, 2, 1), among]).reshape(-1, 9)
-        count = len(self._flat) // 9
         return np.stack([np.bincount(self._slot, parts[:, n], count) for n in range(9)], axis=1).ravel()
 
     def prepare(self, q: Sequence[np.ndarray], t: float, v_hat: np.ndarray | None = None) -> None:
@@ -179,14 +185,23 @@ class Chamber(CouplingDefaults):
         return _finite(self.name, "volume", self._target(t), t, "m^3")
 
     def assemble(self, settings: StepSettings, block: np.ndarray, b: np.ndarray) -> None:
-        """Fill the follower stiffness, that of the fluid, and the force."""
-        self._settings, implicit = settings, settings.theta * settings.dt
+        """Fill a semi-definite part of the follower stiffness, that of the fluid, and the force."""
+        self._fill(settings, block, b, definite=True)
+
+    def tangent(self, settings: StepSettings, block: np.ndarray, b: np.ndarray, *, positive: bool) -> bool:
+        """Fill the same, with all of the follower stiffness unless ``positive``."""
+        other = positive and not self._definite
+        self._fill(settings, block, b, definite=positive)
+        return other
+
+    def _fill(self, settings: StepSettings, block: np.ndarray, b: np.ndarray, *, definite: bool) -> None:
+        self._settings, implicit, self._definite = settings, settings.theta * settings.dt, definite
         if self._begins:
             if self.pumped:
                 self._swing.begin(self._fluid(ends(self._time, settings)[0]) - self._first, settings)
             self._press()
             self._begins = False
-        values = implicit * self.stiffness(self._now)
+        values = implicit * self.stiffness(self._now, definite=definite)
         if self.entries is None:
             np.multiply.outer(self.gradient, self._stiffness_factor() * self.gradient, out=block)
             block.ravel()[self._flat] += values

@@ -101,6 +101,13 @@ class Coupling(Protocol):
         """
         ...
 
+    def tangent(self, settings: StepSettings, block: np.ndarray, b: np.ndarray, *, positive: bool) -> bool:
+        """Fill the same where the last ``prepare`` led; without ``positive`` the block may be indefinite.
+
+        Returns whether the last one that was filled may be another one than this, which is ``positive``.
+        """
+        ...
+
     def exerted(self) -> np.ndarray:
         """Force on its rows, (m,), at the place and the velocity of the last ``prepare``."""
         ...
@@ -210,6 +217,11 @@ class CouplingDefaults:
 
     def reset(self) -> None:
         """Nothing is kept from run to run."""
+
+    def tangent(self: Coupling, settings: StepSettings, block: np.ndarray, b: np.ndarray, *, positive: bool) -> bool:
+        """Fill what ``assemble`` fills, which is semi-definite."""
+        self.assemble(settings, block, b)
+        return False
 
     def constraint(self) -> Constraint | None:
         """None: it acts by forces."""

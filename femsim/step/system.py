@@ -258,7 +258,7 @@ class System:
             self._restore_block(k)
         for k in self._driven:
             self._driven_b[self.v_slices[k]] = self.b[self.v_slices[k]]
-        for coupled, b in self._add_couplings(settings):
+        for coupled, b in self._add_couplings(settings)[0]:
             self.b[coupled] += b
         if self.pushed is not None:
             self.b += self.pushed
@@ -393,9 +393,7 @@ class System:
                 else:
                     body.tangent(settings, own)
             self._restore_block(k)
-        for _ in self._add_couplings(settings):
-            pass
-        return other
+        return self._add_couplings(settings, positive)[1] or other
 
     def _block(self, k: int) -> np.ndarray:
         """Entries of a body's block of A, to be filled: an array that nothing else changes until the body is asked again.
@@ -410,20 +408,28 @@ class System:
         if (buffer := self._buffers[k]) is not None:
             self.A.data[self._entries[k]] = buffer
 
-    def _add_couplings(self, settings: StepSettings) -> list[tuple[np.ndarray, np.ndarray]]:
-        """Add the blocks of the couplings to A; return the rows and the force of each."""
+    def _add_couplings(
+        self, settings: StepSettings, positive: bool | None = None
+    ) -> tuple[list[tuple[np.ndarray, np.ndarray]], bool]:
+        """Add the blocks of the couplings to A, those of the start of a step or, with ``positive``, their tangents.
+
+        Returns the rows and the force of each, and whether any that were asked to be positive definite are others.
+        """
+        forces: list[tuple[np.ndarray, np.ndarray]] = []
         if not self.couplings:
-            return []
-        data = self.A.data
+            return forces, False
+        data, other = self.A.data, False
         data[self._between] = 0.0
-        forces = []
         for coupling, coupled, places in zip(self.couplings, self._coupled_rows, self._coupled_entries, strict=True):
             m = len(coupled)
             block, b = np.empty((m, m) if coupling.entries is None else len(places)), np.empty(m)
-            coupling.assemble(settings, block, b)
+            if positive is None:
+                coupling.assemble(settings, block, b)
+            else:
+                other |= coupling.tangent(settings, block, b, positive=positive)
             data[places] += block.ravel()
             forces.append((coupled, b))
-        return forces
+        return forces, other
 
     def _prescribe(self, v_prescribed: np.ndarray) -> None:
         """Move prescribed velocities, (n,), to the right-hand side."""
