@@ -40,11 +40,13 @@ from slow_rods import (
     walk,
 )
 
+import femsim as fs
 from femsim.base.errors import InputError
 from femsim.base.rotations import quaternion_multiply
 from femsim.model.bodies.body import StepSettings
 from femsim.model.bodies.rod import Rod
 from femsim.model.bodies.rod_end import RodEnd
+from femsim.model.bodies.rod_kernels import bound_pulls, foresee_pulls, pulls_by_velocity
 from femsim.model.bodies.rod_make import MAX_TENSION
 from materials import Elastic, rectangular_section
 
@@ -238,6 +240,38 @@ def test_kept_stiffness_is_never_indefinite(amount: float) -> None:
             scale = np.sqrt(np.diag(kept))
             assert np.linalg.eigvalsh(kept / np.outer(scale, scale)).min() > -1e-9
     assert stretched > 50
+
+
+def test_pulls_are_foreseen_by_the_strain_of_the_linearisation() -> None:
+    """For stiff and ball joints; against rows of the exact Jacobian of the strain."""
+    rng = np.random.default_rng(8)
+    for ends in ENDS:
+        rod = uneven(ends)
+        q = shaken(rod, rng, 0.2)
+        rod.update_joints(q)
+        joints, strained, n = rod.joints(), rod.strained, rod.n_links
+        pull, ways, foreseen = np.zeros(n + 1), np.zeros((n + 1, 9)), np.zeros(n + 1)
+        pulls_by_velocity(joints.kind, strained.force, strained.geometry, pull, ways)
+        before, now = rng.standard_normal((2, n + 2, 6))
+        foresee_pulls(joints.kind, pull, ways, joints.stiffness, before, now, 0.01, foreseen)
+        geometry, twins = strained.geometry.copy(), plain_joints(rod, q)
+        bound_pulls(foreseen, geometry)
+        for joint in twins:
+            own = joint.K[2, 2] * (joint.J[2] @ (now - before)[joint.k : joint.k + 2].ravel())
+            expected = max(joint.pull + 0.01 * own, 0.0)
+            assert pull[joint.k] == pytest.approx(joint.pull, rel=1e-9, abs=1e-12)
+            assert foreseen[joint.k] == pytest.approx(expected, rel=1e-9, abs=1e-9)
+            assert geometry[joint.k, 39] == pytest.approx(min(expected, max(joint.pull, 0.0), joint.ceiling), rel=1e-9, abs=1e-12)
+        assert 0 < sum(foreseen[joint.k] > 0.0 for joint in twins) < len(twins)
+
+
+def test_a_stiff_cable_that_swings_takes_few_linearisations() -> None:
+    """5.0 a step with the pulls of links that a linearisation turned, and so drew out."""
+    scene = fs.Scene("swing", dt=0.02, duration=1.0, theta=1.0)
+    points, cable = np.linspace((0.0, 0.0, 0.0), (0.8, 0.3, -0.3), 21), Elastic(1e9, 0.4, 1200.0, name="cable")
+    scene.add_rod("cable", points, fs.circular_section(0.004, bending=1e-3), cable, start=fs.RodEnd("hinged"))
+    run = fs.simulate(scene)
+    assert run.verdict == "good" and np.mean(run.steps["solves"]) < 4.0
 
 
 # ---------------------------------------------------------------------- balances

@@ -294,6 +294,57 @@ def take_pulls(kind: np.ndarray, force: np.ndarray, ceiling: float, geometry: np
             geometry[k, _TENSION] = pull if kind[k] == BALL else min(pull, ceiling)
 
 
+@njit(cache=True)
+def pulls_by_velocity(kind: np.ndarray, force: np.ndarray, geometry: np.ndarray, pull: np.ndarray, ways: np.ndarray) -> None:
+    """Fill the pull of each joint, (n + 1,) N, and how its stretch goes with the velocities of its sides, ``ways`` (n + 1, 9).
+
+    ``force`` (n + 1, 9) N is that which acts. With H_i, H_j and the axis a of ``geometry`` the stretch goes by
+    a . (u_j - u_i) + (H_i^T a) . w_i + (H_j^T a) . w_j; a, H_i^T a and H_j^T a are a row of ``ways``.
+    """
+    for k in range(kind.shape[0]):
+        if kind[k] == ABSENT:
+            continue
+        axis = vector_at(geometry, k, _AXIS)
+        pull[k] = dot(vector_at(force, k, 0), axis)
+        put_vector(ways, k, 0, axis)
+        put_vector(ways, k, 3, transposed_times_vector(matrix_at(geometry, k, _HI), axis))
+        put_vector(ways, k, 6, transposed_times_vector(matrix_at(geometry, k, _HJ), axis))
+
+
+@njit(cache=True)
+def foresee_pulls(
+    kind: np.ndarray,
+    pull: np.ndarray,
+    ways: np.ndarray,
+    stiffness: np.ndarray,
+    before: np.ndarray,
+    now: np.ndarray,
+    implicit: float,
+    foreseen: np.ndarray,
+) -> None:
+    """Fill what a linearisation foresees of the pull of each joint, (n + 1,) N, at velocities ``now`` (n + 2, 6); at least 0.
+
+    ``pull`` and ``ways`` are those of :func:`pulls_by_velocity` at velocities ``before``, ``stiffness`` (n + 1, 6) N/m is that of
+    the joints, ``implicit`` s the time that velocities act for.
+    """
+    for k in range(kind.shape[0]):
+        if kind[k] == ABSENT:
+            continue
+        rate = 0.0
+        for c in range(3):
+            u_i, u_j = now[k, c] - before[k, c], now[k + 1, c] - before[k + 1, c]
+            w_i, w_j = now[k, 3 + c] - before[k, 3 + c], now[k + 1, 3 + c] - before[k + 1, 3 + c]
+            rate += ways[k, c] * (u_j - u_i) + ways[k, 3 + c] * w_i + ways[k, 6 + c] * w_j
+        foreseen[k] = max(pull[k] + implicit * stiffness[k, 2] * rate, 0.0)
+
+
+@njit(cache=True)
+def bound_pulls(most: np.ndarray, geometry: np.ndarray) -> None:
+    """Leave no more of the tension of ``geometry`` than ``most`` (n + 1,) N."""
+    for k in range(most.shape[0]):
+        geometry[k, _TENSION] = min(geometry[k, _TENSION], most[k])
+
+
 @njit(cache=True, forceinline=True)
 def _across(A: Matrix, factor: float, d: Vector) -> Matrix:
     """Return A + factor (I - d d^T), d of unit length."""

@@ -89,6 +89,10 @@ class SteppedRod(BodyDefaults):
         self._joint_starts = np.zeros((n + 1, momentum_kernels.START))
         self._turn, self._end_rotation = np.zeros((n + 2, 3)), np.empty((n + 2, 9))
         self._step_force = np.empty((n + 1, 9))
+        #: pulls at the last linearisation, how they go with the velocities of the poses, these velocities, and what that
+        #: linearisation foresees where the last residual was asked
+        self._pulls, self._pull_ways, self._linearised_at = np.zeros(n + 1), np.zeros((n + 1, 9)), np.zeros((n + 2, 6))
+        self._foreseen = np.zeros(n + 1)
         #: forces of the joints that act in the step: elastic ones, or those of an energy-momentum step
         self._acting = self.strained.force
         self._end_pull = np.zeros(2)
@@ -183,6 +187,8 @@ class SteppedRod(BodyDefaults):
             if settings.strain_damping > 0.0:
                 self._evenness.begin(strained.strain.ravel().copy())
         self._known_response[:] = 0.0
+        self._linearised_at[:] = 0.0
+        kernels.pulls_by_velocity(joints.kind, strained.force, strained.geometry, self._pulls, self._pull_ways)
         self._external_forces(q, t + implicit, settings.gravity, external.reshape(-1, 6))
         kernels.joint_blocks(joints.kind, joints.arm, strained.geometry, self._stiffness_factor(settings), implicit, self._blocks)
         b[:] = external
@@ -223,12 +229,14 @@ class SteppedRod(BodyDefaults):
         implicit, beta = settings.theta * settings.dt, self.elastic.rayleigh_beta
         if settings.conserving:
             self._conserving_residual(moved, start, settings, v_hat, external, out, inertia)
+            self._foresee(implicit)
             return
         self.update_joints(moved, self._frames.after(implicit))
         self._external_forces(moved, start.t + implicit, settings.gravity, external.reshape(-1, 6))
         self._velocities[1:-1] = v_hat.reshape(-1, 6)
         for k in range(2):
             self._velocities[-k] = self._frames.twist(k)
+        self._foresee(implicit)
         kernels.equations(
             self._start_rotation, strained.rotation, start.v, v_hat, self.link_mass, self.link_inertia, self._damping,
             strained.force, implicit, self.elastic.rayleigh_alpha, settings.linear, out, inertia,
@@ -284,16 +292,31 @@ class SteppedRod(BodyDefaults):
         )  # fmt: skip
         out -= external
 
+    def _foresee(self, implicit: float) -> None:
+        """Say what pulls the last linearisation led one to expect at the velocities of the poses."""
+        kernels.foresee_pulls(
+            self._joints.kind, self._pulls, self._pull_ways, self._joints.stiffness, self._linearised_at, self._velocities,
+            implicit, self._foreseen,
+        )  # fmt: skip
+
     def tangent(self, settings: StepSettings, data: np.ndarray) -> None:
-        """Fill A as ``assemble`` does, stiffness and M at the poses of the last residual, of a linear step M at its start."""
+        """Fill A as ``assemble`` does, stiffness and M at the poses of the last residual, of a linear step M at its start.
+
+        Pulls count in the tension stiffness as far as the last linearisation foresaw them. Links that turned by an angle a are
+        too long by a^2/2, and what stiff ones pull by that, which the next linearisation takes away, would hold them where they
+        are (after the independent stresses of Magisano, Leonetti and Garcea 2017).
+        """
         joints, strained = self._joints, self.strained
         implicit, factor = settings.theta * settings.dt, self._stiffness_factor(settings)
-        known = factor if settings.conserving else implicit
-        kernels.joint_blocks(joints.kind, joints.arm, strained.geometry, known, implicit, self._blocks)
+        known, geometry = factor if settings.conserving else implicit, strained.geometry.copy()
+        kernels.bound_pulls(self._foreseen, geometry)
+        kernels.pulls_by_velocity(joints.kind, self._acting, geometry, self._pulls, self._pull_ways)
+        self._linearised_at[:] = self._velocities
+        kernels.joint_blocks(joints.kind, joints.arm, geometry, known, implicit, self._blocks)
         for k, joint in enumerate((0, self.n_links)):
             kernels.joint_response(self._blocks, joint, self._velocities[joint : joint + 2].ravel(), self._known_response[k])
         if known != factor:
-            kernels.joint_blocks(joints.kind, joints.arm, strained.geometry, factor, implicit, self._blocks)
+            kernels.joint_blocks(joints.kind, joints.arm, geometry, factor, implicit, self._blocks)
         rotation = self._start_rotation if settings.linear else strained.rotation
         kernels.system(
             rotation, np.zeros(self.n_v), self.link_mass, self.link_inertia, self._damping, joints.kind, strained.force,
