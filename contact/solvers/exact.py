@@ -20,7 +20,7 @@ from contact.problem import ContactProblem, force_scales, from_isotropic, isotro
 from contact.solvers import exact_kernels as kernels
 from contact.solvers.base import Check, FactorizationOptions, Solution, Told, WarmStart, start_pair
 from contact.solvers.dense import DenseResult, DenseSolver
-from contact.solvers.judge import BALANCE_FACTOR, Judge, Row, drive
+from contact.solvers.judge import Judge, Row, drive, unbalanced
 from contact.solvers.mixing import Iterate, Mixing
 from contact.solvers.with_rows import takes_rows
 
@@ -292,7 +292,7 @@ class _Refinement:
         if self._reached <= self._aim and last.dynamics <= tolerance < max(last.contact, self.judge.error):
             self._sharper *= _SHARPER
         # without the plain norm, which depends on units: of forces that are not unique, old and new factors find others
-        lacking = max(last.dynamics, last.balance / BALANCE_FACTOR)
+        lacking = max(last.dynamics, unbalanced(last.balance))
         if (self.operator.single or not self._fresh) and _too_slow(self._before, lacking, tolerance):
             if self._fresh:
                 self.operator.sharpen()

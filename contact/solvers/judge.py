@@ -39,6 +39,8 @@ Rows = Sequence[Row] | np.ndarray
 
 #: The force balance of each body must hold to this many times the tolerance.
 BALANCE_FACTOR = 5.0
+#: Balance of a body that may be rounding: forces of stiff ones cancel up to theirs, and the least scale is 1e-6 of these.
+_BALANCED = 1e-9
 #: The velocity of each contact must hold to this many times the tolerance on the scale of the data, but at least to the second
 #: number, or to the tolerance where that is larger.
 VELOCITY_FACTOR, VELOCITY_BOUND = 100.0, 1e-2
@@ -185,7 +187,7 @@ class Judge:
     @staticmethod
     def _passes(found: Residuals, tolerance: float) -> bool:
         largest = max(found.dynamics, found.contact, found.plain)
-        return largest <= tolerance and found.balance <= BALANCE_FACTOR * tolerance
+        return largest <= tolerance and unbalanced(found.balance) <= tolerance
 
     def _law_error(self, law: LawArguments) -> float:
         """Error of the contact law on the scale of the problem, to be compared with the tolerance; 0 when there is no contact.
@@ -252,7 +254,7 @@ class Judge:
         """What must come below the tolerance beside the contact residual: dynamics in both norms, and balance over its factor."""
         if self.failed:
             return np.inf
-        return max(self.last.dynamics, self.last.plain, self.last.balance / BALANCE_FACTOR)
+        return max(self.last.dynamics, self.last.plain, unbalanced(self.last.balance))
 
     def record(self, rows: Rows) -> None:
         """Add rows to the history; what a method cannot know is that of the last iterate."""
@@ -333,6 +335,11 @@ def barring(problem: ContactProblem | LocalProblem, v: np.ndarray, lam: np.ndarr
         return 0.0
     left = rounding(problem, v, lam)
     return left if _BARRED * tolerance < left and dynamics <= _AT_ROUNDING * left else 0.0
+
+
+def unbalanced(balance: float) -> float:
+    """Tolerance for which a balance of bodies passes: 0 of one that may be rounding, whatever is asked for."""
+    return 0.0 if balance <= _BALANCED else balance / BALANCE_FACTOR
 
 
 def lenient(velocity: float, speed: float) -> float:

@@ -15,7 +15,7 @@ from contact.problem import ContactProblem
 from contact.reduction import Reduction
 from contact.rows import Rows
 from contact.solvers.base import Solution, WarmStart
-from contact.solvers.judge import BALANCE_FACTOR
+from contact.solvers.judge import unbalanced
 
 #: An answer that converged on the reduced problem but not on the given one is asked for again with this part of the tolerance at
 #: most and the second at least, between them with the third of what would do: weak rows may stand beside strong contacts ...
@@ -117,7 +117,7 @@ def _judged(reduction: Reduction, found: Solution, tolerance: float) -> tuple[So
     measured, row = residuals(problem, v, lam, row_forces=forces), row_residual(problem, v, forces)
     numbers = {
         "the dynamics": max(measured.dynamics, measured.plain),
-        "the balance of a body": measured.balance / BALANCE_FACTOR,
+        "the balance of a body": unbalanced(measured.balance),
         "the rows": row,
     }
     # a solver of another law (a relaxation, a regularisation) has said so itself
