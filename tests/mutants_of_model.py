@@ -92,6 +92,11 @@ MUTANTS = (
         "test_tree.py::test_a_free_robot_keeps_its_momenta",
     ),
     Mutant(
+        "physics", "a robot that is thrown turns by its flight", BODIES + "rigid_kernels.py",
+        "if theta == 0.5:", "if True:",
+        "test_tree.py::test_a_robot_that_is_thrown_does_not_spin_by_it",
+    ),
+    Mutant(
         "physics", "a robot's motor knows no limit", BODIES + "links.py",
         "motor.stiffness, motor.damping, motor.max_effort", "motor.stiffness, motor.damping, np.inf",
         "test_robot_scenes.py::test_a_motor_gives_no_more_than_its_limit",

@@ -197,8 +197,13 @@ MUTANTS = (
     ),
     Mutant(
         "physics", "a heavy body hides what a light one lacks, and where contacts go", STEP + "newton.py",
-        "not search.last.hides(newton)", "True",
+        "not search.last.hides(newton, lacked)", "True",
         "test_turning_tables.py",
+    ),
+    Mutant(
+        "physics", "a light body has one linearisation more, however much it lacks", STEP + "newton.py",
+        "lacked = search.last.own", "lacked = 0.0",
+        "test_turning_tables.py::test_a_rod_swings_beside_a_block_of_100_t_as_alone",
     ),
     Mutant(
         "physics", "contacts that would sink in where a step leads are not asked", STEP + "rows_kernels.py",

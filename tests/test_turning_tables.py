@@ -144,3 +144,24 @@ def test_friction_on_a_drum_does_not_depend_on_whether_it_turns_or_the_ring_roun
         assert drum == pytest.approx(-around, rel=1e-6)
         found.append((drum, run.steps["friction_loss_J"][-1]))
     assert found[1] == pytest.approx(found[0], rel=0.03)
+
+
+@pytest.mark.parametrize("theta", [None, 1.0])
+def test_a_rod_swings_beside_a_block_of_100_t_as_alone(theta: float | None) -> None:
+    """What holds its end bears the same: it lacked a hundredth, as forces of the block made the tolerance."""
+
+    def root(mass: float, tolerance: float) -> np.ndarray:
+        scene = fs.Scene("rod", dt=0.005, duration=0.05, theta=theta, nonlinear_tolerance=tolerance)
+        end = fs.RodEnd("clamped", motion=lambda t: (np.array([0.05 * t, 0.1 * t, 0.0]), np.array([0.0, 0.0, 2.0 * t])))
+        points, silicone = np.linspace((0.0, 0.0, 0.0), (0.16, 0.0, 0.0), 9), fs.Elastic(1e8, 0.4, 1200.0)
+        scene.add_rod("rod", points, fs.circular_section(0.003), silicone, start=end)
+        scene.sensor("root", "rod", kind="start")
+        if mass:
+            scene.add_floor(-1.0)
+            scene.add_rigid("block", fs.Box((0.5, 0.5, 0.5)), mass=mass, position=(5.0, 0.0, -0.5))
+        run = fs.simulate(scene)
+        assert run.verdict == "good"
+        return np.asarray(run.sensors["root"].force)
+
+    alone, beside = root(0.0, 1e-7), root(1e5, 1e-4)
+    assert np.abs(beside - alone).max() <= 4e-4 * np.abs(alone).max()

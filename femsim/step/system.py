@@ -35,7 +35,7 @@ LAGS_FROM = 1000
 #: Rows from which on several bodies of nodes count as a pile, whose contacts take most of a step.
 PILES_FROM = 1000
 #: Least part of the largest forces of a scene that the forces of one body are taken for: solvers leave 1e-8 of the former.
-_OWN = 1e-3
+_OWN = 1e-4
 _NO_FORCES = np.zeros((0, 3))
 
 # every step hands over the same kinds of arrays
