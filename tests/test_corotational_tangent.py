@@ -58,8 +58,11 @@ def cross(a: np.ndarray) -> np.ndarray:
     return np.cross(np.eye(3), a)
 
 
-def stretch_twin(body: CorotationalBody, q: np.ndarray) -> np.ndarray:
-    """2 mu dU : dU + lambda tr(dU)^2, element by element, the change of U by Sylvester's equation."""
+def stretch_twin(body: CorotationalBody, q: np.ndarray, branch: float | None = None) -> np.ndarray:
+    """2 mu dU : dU + lambda tr(dU)^2, element by element, the change of U by Sylvester's equation.
+
+    With a ``branch``, 2 branch mu dev(dU) : dev(dU).
+    """
     out = np.zeros((body.n_v, body.n_v))
     x, points = q.reshape(-1, 3), body.point_elements()
     for e, nodes in enumerate(body.tets):
@@ -71,7 +74,10 @@ def stretch_twin(body: CorotationalBody, q: np.ndarray) -> np.ndarray:
             changes.append(solve_sylvester(U, U, change.T @ F + F.T @ change))
         by = np.array(changes)
         traces = np.trace(by, axis1=1, axis2=2)
-        K = 2.0 * body.lame_mu[e] * np.einsum("aij,bij->ab", by, by) + body.lame_lambda[e] * np.outer(traces, traces)
+        la, mu = body.lame_lambda[e], body.lame_mu[e]
+        if branch is not None:
+            la, mu = -2.0 / 3.0 * branch * mu, branch * mu
+        K = 2.0 * mu * np.einsum("aij,bij->ab", by, by) + la * np.outer(traces, traces)
         rows = (3 * nodes[:, None] + np.arange(3)).ravel()
         out[np.ix_(rows, rows)] += points.weight[e, 0] * K
     return out
@@ -107,6 +113,41 @@ def test_the_blocks_are_those_of_the_formulas(elastic: float, viscous: float) ->
     body.update_elements(q)
     found = filled(body, lambda data: body._fill_tangent(elastic, np.full(1, viscous), 0.3, data, positive=False))
     wanted = twin(body, q, elastic, viscous) + 0.3 * np.diag(body._row_mass)
+    np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-11 * np.abs(wanted).max())
+
+
+@pytest.mark.parametrize("positive", [False, True])
+def test_prony_terms_add_the_form_of_the_stretch_and_what_their_stress_resists(positive: bool) -> None:
+    body, branch = box(), 0.6
+    body._lame_lambda[:40] *= 2.0
+    body._lame_mu[20:60] *= 0.5
+    q = strained(body, 0.05)
+    body.update_elements(q)
+    stress = 1e4 * np.random.default_rng(3).standard_normal((len(body.tets), 6))
+    pull, points = np.zeros((body.n_v, body.n_v)), body.point_elements()
+    for e, nodes in enumerate(body.tets):
+        S = stress[e][[0, 3, 4, 3, 1, 5, 4, 5, 2]].reshape(3, 3)
+        rows = (3 * nodes[:, None] + np.arange(3)).ravel()
+        pull[np.ix_(rows, rows)] += points.weight[e, 0] * np.kron(points.gradient[e, 0] @ S @ points.gradient[e, 0].T, np.eye(3))
+
+    def blocks(*prony: Any) -> np.ndarray:
+        scratch, out = body._tangent_room
+        kernels.element_tangents(
+            body._gradient, body._volume, body._lame_lambda, body._lame_mu, body._quaternion, body._strain, np.empty((0, 6)),
+            0.7, 1.6, *prony, positive, scratch, out,
+        )  # fmt: skip
+        return out.copy()
+
+    added = blocks(branch, stress) - blocks(0.0, np.empty((0, 6)))
+    wanted = 0.7 * (stretch_twin(body, q, branch) + (0.0 if positive else 1.0) * pull)
+    found = np.zeros_like(wanted)
+    for e, nodes in enumerate(body.tets):
+        for pair, (a, b) in enumerate([(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)]):
+            K, i, j = added[e, pair].reshape(3, 3), *(slice(3 * nodes[c], 3 * nodes[c] + 3) for c in (a, b))
+            found[i, j] += K
+            found[j, i] += K.T
+            found[i, i] -= K
+            found[j, j] -= K.T
     np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-11 * np.abs(wanted).max())
 
 
@@ -215,10 +256,12 @@ def test_the_stand_in_asks_for_changes_of_the_stretch(amount: float) -> None:
     assert np.abs(K @ turned).max() < 1e-12 * np.abs(K).max() * np.abs(turned).max()
 
 
+@pytest.mark.parametrize("branch", [0.0, 0.7])
 @pytest.mark.parametrize("positive", [False, True])
-def test_each_element_is_definite_where_asked_for_and_where_it_is_all_but_inverted(positive: bool) -> None:
-    """Random elements, some inverted: blocks are finite, and the whole of an element is semidefinite."""
+def test_each_element_is_definite_where_asked_for_and_where_it_is_all_but_inverted(positive: bool, branch: float) -> None:
+    """Random elements, some inverted: blocks are finite, and the whole of an element is semidefinite; with Prony terms too."""
     body = box(cells=(1, 1, 1))
+    stress = 1e5 * np.random.default_rng(5).standard_normal((len(body.tets) if branch else 0, 6))
     scratch, blocks = np.zeros(kernels.TANGENT_SCRATCH), np.empty((len(body.tets), 6, 9))
     met = [0, 0]
     unknown = np.empty((0, 6))
@@ -226,7 +269,7 @@ def test_each_element_is_definite_where_asked_for_and_where_it_is_all_but_invert
         body.update_elements(strained(body, 1.5, seed))
         kernels.element_tangents(
             body._gradient, body._volume, body._lame_lambda, body._lame_mu, body._quaternion, body._strain, unknown, 1.0, 0.0,
-            positive, scratch, blocks,
+            branch, stress, positive, scratch, blocks,
         )  # fmt: skip
         assert np.isfinite(blocks).all()
         for e in range(len(body.tets)):

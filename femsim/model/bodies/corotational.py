@@ -16,7 +16,7 @@ from femsim.model.bodies import (
 from femsim.model.bodies.block_pattern import block_pattern
 from femsim.model.bodies.hyperelastic_kernels import PointElements
 from femsim.model.bodies.mixture import Region
-from femsim.model.bodies.soft import Load, SoftBody, von_mises
+from femsim.model.bodies.soft import NO_STRESS, Load, SoftBody, von_mises
 from materials import Elastic
 
 
@@ -125,13 +125,12 @@ class CorotationalBody(SoftBody):
         )  # fmt: skip
 
     def _fill_tangent(self, elastic: float, viscous: np.ndarray, mass_factor: float, data: np.ndarray, *, positive: bool) -> bool:
-        """Fill the second derivatives, see ``corotational_tangent_kernels``; with Prony terms, the stiffness turned along."""
-        if self.branches is not None:
-            return super()._fill_tangent(elastic, viscous, mass_factor, data, positive=positive)
+        """Fill the second derivatives, see ``corotational_tangent_kernels``."""
         scratch, blocks = self._tangent_room
+        branch, stress = (0.0, NO_STRESS) if self.branches is None else (self.branches.stiffness[0], self.branches.stress)
         tangents.element_tangents(
             self._gradient, self._volume, self._lame_lambda, self._lame_mu, self._quaternion, self._strain,
-            self._step_stress[:, 0], elastic, viscous[0], positive, scratch, blocks,
+            self._step_stress[:, 0], elastic, viscous[0], float(branch), stress[:, 0], positive, scratch, blocks,
         )  # fmt: skip
         tangents.tangent_blocks(
             self._column_ptr, self._column_start, self._stride, self._block_row, self._mirror, self._block_ptr,

@@ -25,6 +25,9 @@ Viscosity of strain, a stress alpha C : dE of the change dE of the strain (F^T F
     D_ab = lambda h_a h_b^T + mu h_b h_a^T + mu (grad_a . grad_b) F F^T
 
 as derivatives, but for the difference of F at the middle and at the end, which is not symmetric.
+
+Prony terms with the shear modulus m in a step (``viscous``) and the stress S_b add the form of dU with 2 m and -2/3 m in place of
+2 mu and lambda, and (grad_a . S_b grad_b) I where A need not be definite.
 """
 
 from __future__ import annotations
@@ -68,8 +71,9 @@ from femsim.model.bodies.rotation_kernels import (
 )
 
 # rows of the scratch array: strain, quaternion; g, Z g, F grad of corners 1 to 3 as rows of matrices, and grad_a . grad_b and
-# g_a . Z g_b; Z, F F^T; factors of g . g I, of g g^T, of what Z does, and of both parts of viscosity; whether the form is that of
-# dU; the stress of the step, and what it adds to g . g; blocks of corners (1, 1), (1, 2), (1, 3), (2, 2), (2, 3), (3, 3)
+# g_a . Z g_b; Z, F F^T; factors of g . g I, of g g^T, of what Z does, of both parts of viscosity, and of the form of dU : dU;
+# the stress of the step, and what it and that of Prony terms add to g . g; blocks of corners (1, 1), (1, 2), (1, 3), (2, 2),
+# (2, 3), (3, 3)
 _STRAIN, _Q, _G, _Y, _H, _DOT, _CROSS, _Z, _B = (row * CHUNK for row in (0, 6, 10, 19, 28, 37, 46, 55, 64))
 _EVEN, _BULK, _TWIST, _VISCOUS_BULK, _VISCOUS, _STRETCH, _STRESS, _PULL, _BLOCK = (
     row * CHUNK for row in (73, 74, 75, 76, 77, 78, 79, 85, 94)
@@ -105,6 +109,12 @@ def _beyond(S: Symmetric, U: Symmetric, c: float, mu: float) -> Symmetric:
     )  # fmt: skip
 
 
+@njit(cache=True, forceinline=True)
+def _stress_of(stress: np.ndarray, e: int) -> Symmetric:
+    """Row e of stresses (m, 6)."""
+    return stress[e, 0], stress[e, 1], stress[e, 2], stress[e, 3], stress[e, 4], stress[e, 5]
+
+
 @njit(cache=True, inner=True, error_model="numpy")
 def _prepare(
     w: np.ndarray,
@@ -116,6 +126,8 @@ def _prepare(
     first: int,
     elastic: float,
     viscous: float,
+    branch: float,
+    branch_stress: np.ndarray,
 ) -> None:
     """Fill all rows of a chunk but the blocks, from strain and quaternion."""
     for k in range(CHUNK):
@@ -141,13 +153,15 @@ def _prepare(
         c0, c1, c2 = z11 * z22 - e12 * e12, e01 * z22 + e02 * e12, e01 * e12 + e02 * z11
         det = z00 * c0 - e01 * c1 - e02 * c2
         beyond = _beyond(packed_symmetric(w, _STRESS + k), (U[0], U[4], U[8], U[1], U[2], U[5]), c, mu)
+        if first + k < len(branch_stress):
+            beyond = symmetric_plus(beyond, _stress_of(branch_stress, first + k))
         put_packed_matrix(w, _PULL + k, scaled_matrix(elastic * v, times_transposed(times(G, as_matrix(beyond)), G)))
-        w[_EVEN + k] = 2.0 * elastic * v * mu
-        w[_BULK + k] = elastic * v * la
+        w[_STRETCH + k] = 2.0 * elastic * v * branch * mu
+        w[_EVEN + k] = 2.0 * elastic * v * mu + w[_STRETCH + k]
+        w[_BULK + k] = elastic * v * la - w[_STRETCH + k] / 3.0
         w[_TWIST + k] = elastic * v * c / det
         w[_VISCOUS_BULK + k] = viscous * v * la
         w[_VISCOUS + k] = viscous * v * mu
-        w[_STRETCH + k] = 0.0
 
 
 @njit(cache=True, inner=True)
@@ -165,9 +179,10 @@ def _limit_twist(
         if near or lowest > _FLAT:
             if not positive:
                 continue
-            w[_STRETCH + k] = 1.0
+            w[_STRETCH + k] = w[_EVEN + k]
             w[_TWIST + k] = 0.0
         else:
+            w[_STRETCH + k] = 0.0
             # c = mu times the lowest eigenvalue, over the determinant: mu over the product of the two others
             total, squares = z[0] + z[1] + z[2] - lowest, symmetric_square(z) - lowest * lowest
             others = 0.5 * (total * total - squares)
@@ -215,7 +230,7 @@ def _half_of_stretch(w: np.ndarray, k: int, a: int, inverse: Symmetric, square: 
 
 @njit(cache=True, inner=True, error_model="numpy")
 def _add_stretch(w: np.ndarray, k: int) -> None:
-    """Add what makes the blocks of a lane without a twist those of dU: 2 mu ([g_a]^T X_b + ([g_b]^T X_a)^T) by volume."""
+    """Add what makes even blocks of a lane those of dU: 2 mu ([g_a]^T X_b + ([g_b]^T X_a)^T) by volume, of all mu or a part."""
     z, strained = symmetric_part(packed_matrix(w, _Z + k)), symmetric_part(packed_matrix(w, _B + k))
     adjugate = cofactors(z)
     inverse = symmetric_scaled(1.0 / (z[0] * adjugate[0] + z[3] * adjugate[3] + z[4] * adjugate[4]), adjugate)
@@ -227,7 +242,7 @@ def _add_stretch(w: np.ndarray, k: int) -> None:
         for b in range(a, 3):
             g_b, x_b = cross_matrix(_row_of(w, _G + k, b)), _half_of_stretch(w, k, b, inverse, square)
             both = plus(transposed_times(g_a, x_b), transposed_times(x_a, g_b))
-            put_packed_matrix(w, o, plus(packed_matrix(w, o), scaled_matrix(w[_EVEN + k], both)))
+            put_packed_matrix(w, o, plus(packed_matrix(w, o), scaled_matrix(w[_STRETCH + k], both)))
             o += 9 * CHUNK
 
 
@@ -242,6 +257,8 @@ def element_tangents(
     stress: np.ndarray,
     elastic: float,
     viscous: float,
+    branch: float,
+    branch_stress: np.ndarray,
     positive: bool,
     w: np.ndarray,
     blocks: np.ndarray,
@@ -249,8 +266,9 @@ def element_tangents(
     """Fill ``elastic`` H + ``viscous`` D of each pair of corners; with the form of dU in place of H if ``positive``.
 
     Constants and state are packed as in :func:`corotational_kernels.element_forces`, which left them; ``stress`` is that of an
-    energy-momentum step as :func:`momentum_kernels.step_forces` left it, here (m, 6), or (0, 6). ``blocks`` (m, 6, 9) becomes
-    those of corners (0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3), row by row; ``w`` (TANGENT_SCRATCH,) is scratch. The 12
+    energy-momentum step as :func:`momentum_kernels.step_forces` left it, here (m, 6), or (0, 6). ``branch`` is the shear modulus
+    of Prony terms over that of the law, ``branch_stress`` their stress in the same form. ``blocks`` (m, 6, 9) becomes those of
+    corners (0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3), row by row; ``w`` (TANGENT_SCRATCH,) is scratch. The 14
     arguments are mesh, material, state, factors and results of one body.
     """
     m = strain.shape[0]
@@ -266,7 +284,7 @@ def element_tangents(
                 w[_STRESS + c * CHUNK + k] = stress[first + k, c] if given else math.nan
         for k in range(4 * CHUNK):
             w[_Q + k] = quaternion[4 * first + k]
-        _prepare(w, gradient, 9 * first, volume, lame_lambda, lame_mu, first, elastic, viscous)
+        _prepare(w, gradient, 9 * first, volume, lame_lambda, lame_mu, first, elastic, viscous, branch, branch_stress)
         _limit_twist(w, volume, lame_mu, first, lanes, elastic, positive)
         _fill_blocks(w)
         for k in range(lanes):

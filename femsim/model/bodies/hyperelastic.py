@@ -131,14 +131,18 @@ class HyperelasticBody(SoftBody):
         kind: int = kernels.PROJECTED,
         stress: np.ndarray = NO_STRESS,
         share: np.ndarray | None = None,
+        branch_stress: np.ndarray = NO_STRESS,
     ) -> None:
-        """Fill the CSC entries of mass_factor M + stiffness_factor K at the last update, with a share of the stress of a step."""
+        """Fill the CSC entries of mass_factor M + stiffness_factor K at the last update, with stresses of a step.
+
+        All of K is that of the energy, or only a ``share``, (r,): the rest is what damps changes of strain.
+        """
         none = self._no_branch
         kernels.element_matrices(
             self.elements, self._gradient, self._weight, *self._laws, self._lame_lambda, self._lame_mu, self._point_lambda(),
-            self._stretches, self._left, self._right, self._excess, stress, none if share is None else share,
-            none if branch is None else branch, kind, self.node_mass, stiffness_factor, mass_factor, self._place, self._stride,
-            self._diagonal_place, data,
+            self._stretches, self._left, self._right, self._excess, stress, np.ones_like(none) if share is None else share,
+            none if branch is None else branch, branch_stress, kind, self.node_mass, stiffness_factor, mass_factor, self._place,
+            self._stride, self._diagonal_place, data,
         )  # fmt: skip
 
     def _fill_damping(self, data: np.ndarray) -> None:
@@ -150,7 +154,8 @@ class HyperelasticBody(SoftBody):
         stiffness = elastic + viscous
         branch, share = self._branch_share(elastic, stiffness), elastic / stiffness
         kind = kernels.STRETCHING if positive else kernels.GUARDED
-        self._fill_matrix(stiffness, mass_factor, data, branch, kind=kind, stress=self._step_stress, share=share)
+        stresses = {"stress": self._step_stress, "branch_stress": NO_STRESS if self.branches is None else self.branches.stress}
+        self._fill_matrix(stiffness, mass_factor, data, branch, kind=kind, share=share, **stresses)
         return positive
 
     def point_elements(self) -> PointElements:

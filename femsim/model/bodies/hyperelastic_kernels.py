@@ -14,6 +14,7 @@ linearised step does not throw it further. Forces and energy are not touched by 
 
 In an energy-momentum step F is that of the middle, but the stress is that of the step; what it costs beyond that of F is added to
 the exact derivatives. Why, and why there is a kind that asks for changes of the stretch: see ``corotational_tangent_kernels``.
+What damps is a viscosity of strain (``momentum_kernels``), whatever the law, and has derivatives of its own.
 """
 
 from __future__ import annotations
@@ -368,7 +369,7 @@ def point_tangent(
 
 @njit(cache=True, inner=True, error_model="numpy")
 def _add_pull(stress: np.ndarray, e: int, p: int, share: float, g: Vector, s: Vector, V: Matrix, C: np.ndarray) -> None:
-    """Add to C what ``share`` of the stress of a step costs beyond V diag(g/s) V^T, that of F, where it is known."""
+    """Add to C what ``share`` of the stress of a step costs beyond V diag(g/s) V^T, where it is known."""
     if not (stress[e, p, 0] == stress[e, p, 0] and s[0] * s[1] * s[2] > _THIN):
         return
     own = times_transposed(scaled_columns(V, (g[0] / s[0], g[1] / s[1], g[2] / s[2])), V)
@@ -380,6 +381,20 @@ def _add_pull(stress: np.ndarray, e: int, p: int, share: float, g: Vector, s: Ve
         for j in range(3):
             for c in range(3):
                 C[3 * i + j, 3 * i + c] += pull[3 * min(j, c) + max(j, c)]
+
+
+@njit(cache=True, inner=True)
+def _add_viscosity(share: float, lame_lambda: float, lame_mu: float, s: Vector, U: Matrix, V: Matrix, C: np.ndarray) -> None:
+    """Add ``share`` of (lambda tr(dE)^2 + 2 mu dE : dE) to C, dE the change of (F^T F - I)/2: what damps changes of strain."""
+    F = times_transposed(scaled_columns(U, s), V)
+    B = times_transposed(F, F)
+    for i in range(3):
+        for j in range(3):
+            for k in range(3):
+                C[3 * i + j, 3 * k + j] += share * lame_mu * B[3 * min(i, k) + max(i, k)]
+                for c in range(3):
+                    both = lame_lambda * F[3 * i + j] * F[3 * k + c] + lame_mu * F[3 * i + c] * F[3 * k + j]
+                    C[3 * i + j, 3 * k + c] += share * both
 
 
 @njit(cache=True, forceinline=True)
@@ -446,6 +461,7 @@ def element_matrices(
     stress: np.ndarray,
     share: np.ndarray,
     branch: np.ndarray,
+    branch_stress: np.ndarray,
     kind: int,
     mass: np.ndarray,
     stiffness_factor: np.ndarray,
@@ -457,12 +473,13 @@ def element_matrices(
 ) -> None:
     """Fill the CSC entries of mass_factor M + stiffness_factor K, K the second derivatives of the energy, of a ``kind``.
 
-    Where it is exact, ``share`` of the ``stress`` (m, p, 6) of an energy-momentum step, or (0, p, 6), replaces that of F. What
-    is as in :func:`element_stresses` comes from there. ``place`` (m, k, k) is where block (row a, column b) of an element begins
-    in its first scalar column, ``stride`` (n,) the length of a node's scalar columns, ``diagonal_place`` (n,) the place of its
-    diagonal block. The pressure of the mean dilatation enters at the points before the projection; its dyad is never negative.
+    ``share`` of K is that of the energy, and the rest what damps changes of strain. Where K is exact, the ``stress`` (m, p, 6) of
+    an energy-momentum step, or (0, p, 6), replaces that of F, and ``branch_stress``, in the same form, adds to it. What is as in
+    :func:`element_stresses` comes from there. ``place`` (m, k, k) is where block (row a, column b) of an element begins in its
+    first scalar column, ``stride`` (n,) the length of a node's scalar columns, ``diagonal_place`` (n,) the place of its diagonal
+    block. The pressure of the mean dilatation enters at the points before the projection; its dyad is never negative.
     ``branch`` is the shear modulus of Prony terms over that of the law; it, ``share`` and ``stiffness_factor`` are of each
-    material, (r,). The 24 arguments are mesh, material, state, factors and pattern of one body. Each call makes five small work
+    material, (r,). The 25 arguments are mesh, material, state, factors and pattern of one body. Each call makes five small work
     arrays: half a microsecond, beside 10 us for each quadratic element.
     """
     m, k = elements.shape
@@ -491,9 +508,16 @@ def element_matrices(
                 own_kind = PROJECTED
             elif kind == GUARDED:
                 own_kind = EXACT
+            own_share = share[which] if own_kind != PROJECTED else 1.0
+            if own_share < 1.0:
+                g, h = (own_share * g[0], own_share * g[1], own_share * g[2]), scaled_matrix(own_share, h)
             point_tangent(g, h, s, U, V, 2.0 * lame_mu[e] * branch[which], own_kind, far, work, C)
+            if own_share < 1.0:
+                _add_viscosity(1.0 - own_share, point_lambda[e], lame_mu[e], s, U, V, C)
             if own_kind == EXACT and len(stress) > 0:
-                _add_pull(stress, e, p, share[which], g, s, V, C)
+                _add_pull(stress, e, p, own_share, g, s, V, C)
+            if own_kind == EXACT and len(branch_stress) > 0:
+                _add_pull(branch_stress, e, p, own_share, (0.0, 0.0, 0.0), s, V, C)
             _add_point(weight[e, p], gradient[e, p], C, half, K)
             if rest != 0.0:
                 D = times_transposed(scaled_columns(U, dilatation(law, s)[1]), V)

@@ -44,6 +44,8 @@ class Branches:
     strain : ndarray, (b, m, p, 6)
         Strain of the spring of each branch at the end of the last step, deviatoric, in the frame of the rest shape: xx, yy, zz,
         xy, yz, zx. A step makes a new array.
+    stress : ndarray, (m, p, 6), Pa
+        Second Piola-Kirchhoff stress of the last :meth:`add_forces`: 00, 11, 22, 01, 02, 12.
     energy, loss : float, J
         Energy of the springs there, and what the dashpots have taken since the start.
     """
@@ -69,6 +71,7 @@ class Branches:
     def reset(self) -> None:
         """Relax all branches."""
         self.strain = np.zeros((len(self._g), *self._points()[2].shape, 6))
+        self.stress = np.zeros(self.strain.shape[1:])
         self.energy = self.loss = 0.0
         self._begun_at: np.ndarray | None = None
 
@@ -111,7 +114,9 @@ class Branches:
             Added to.
         """
         reach = moved if end is None else end
-        kernels.branch_forces(moved, reach, *self._points(), self._before, self._left, self._gain, end is not None, force)
+        kernels.branch_forces(
+            moved, reach, *self._points(), self._before, self._left, self._gain, end is not None, force, self.stress
+        )
 
     def end(self, q: np.ndarray, q_new: np.ndarray, dt: float) -> None:
         """End a step of length dt (s) from q to q_new, (3 n,) m."""

@@ -33,6 +33,7 @@ from femsim.model.bodies.rotation_kernels import (
     plus,
     scaled_columns,
     scaled_matrix,
+    symmetric_part,
     times,
     times_transposed,
     times_vector,
@@ -131,10 +132,11 @@ def branch_forces(
     gain: np.ndarray,
     mean: bool,
     force: np.ndarray,
+    stress: np.ndarray,
 ) -> None:
-    """Add the forces of the branches against deformation to ``force`` (n, 3), N.
+    """Add the forces of the branches against deformation to ``force`` (n, 3), N, and fill their stress.
 
-    The 11 arguments are positions, mesh, material, what is left of the start of the step, and the result.
+    The 12 arguments are positions, mesh, material, what is left of the start of the step, and the results.
 
     Parameters
     ----------
@@ -152,6 +154,8 @@ def branch_forces(
         Whether S goes with (U0 + U)/2, for a whole step, not with U.
     force : ndarray, (n, 3), N
         Added to.
+    stress : ndarray, (m, p, 6), Pa
+        Becomes S: 00, 11, 22, 01, 02, 12.
     """
     work = np.empty((2, 3, 3))
     for e in range(elements.shape[0]):
@@ -160,11 +164,15 @@ def branch_forces(
             U, s, V = stretch_tensor(F, work)
             start = _symmetric(before, e, p)
             T = plus(_symmetric(left, e, p), scaled_matrix(gain[e], _deviator(minus(U, start))))
-            T = scaled_matrix(2.0 * lame_mu[e] * weight[e, p], T)
+            T = scaled_matrix(2.0 * lame_mu[e], T)
             if mean:
                 s, V = _eigen(scaled_matrix(0.5, plus(U, start)), work)
                 F = deformation_gradient(middle, elements, gradient, e, p)
-            P = times(F, conjugate_stress(T, s, V))
+            S = conjugate_stress(T, s, V)
+            own = symmetric_part(S)
+            for c in range(6):
+                stress[e, p, c] = own[c]
+            P = scaled_matrix(weight[e, p], times(F, S))
             for a in range(elements.shape[1]):
                 push = times_vector(P, shape_gradient(gradient, e, p, a))
                 for c in range(3):
