@@ -108,12 +108,15 @@ class HoldFrame(Protocol):
         Rows of the body's v that move it.
     lever : ndarray, (3,), m
         Arm on which the frame turns, world, where it was placed last.
+    rigid : bool
+        Whether a rigid link carries it, so that its rows turn one after the other: of a base, then of joints from there on.
     carriers : tuple of int
         Links on joints that carry it, from the base on; none where it is no link of a robot or gripper that does.
     """
 
     rows: np.ndarray
     lever: np.ndarray
+    rigid: bool
     carriers: tuple[int, ...]
 
     def place(self, q: np.ndarray) -> np.ndarray:
@@ -145,6 +148,8 @@ class LinkFrame:
     pose : ndarray, (7,)
         Position (m) and quaternion at the start, world.
     """
+
+    rigid = True
 
     def __init__(self, body: Linked, link: int, pose: np.ndarray) -> None:
         self._body, self._link = body, link
@@ -216,6 +221,7 @@ class RodFrame:
         Position (m) and quaternion at the start, world.
     """
 
+    rigid = True
     carriers: tuple[int, ...] = ()
 
     def __init__(self, body: Chain, pose: np.ndarray) -> None:
@@ -272,6 +278,7 @@ class Points:
 class OnNodes:
     """What frames on some nodes of a soft body, (k,), share."""
 
+    rigid = False
     carriers: tuple[int, ...] = ()
 
     def __init__(self, nodes: np.ndarray) -> None:

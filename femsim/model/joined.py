@@ -1,10 +1,11 @@
 """What all joints share: two sides, when their rows are formed, what their forces are, and that they may break.
 
 A joint closes: with c its opening (m and rad), each step finds velocities v_hat with c = 0 where it ends. Linearised about a
-velocity v that is c(v) / dt + G (v_hat - v) = 0 with forces G^T lam_r, rows of :mod:`contact.rows`; at the start of a step,
-with v unknown, c / dt + G v_hat = 0. In an energy-momentum step G is that of the mean of the places where a step begins and ends,
-about which forces turn; then joints of points do no work and keep the angular momentum exactly, as the rod ends of
-:class:`femsim.model.couplings.HeldEnd` do. Multipliers instead of springs: nothing gives way.
+velocity v that is c(v) / dt + G (v_hat - v) = 0 with forces G^T lam_r, rows of :mod:`contact.rows`, and A has what rigid bodies
+that turn under the last of these resist; at the start of a step, with v unknown, c / dt + G v_hat = 0. In an energy-momentum step
+G is that of the mean of the places where a step begins and ends, about which forces turn; then joints of points do no work and
+keep the angular momentum exactly, as the rod ends of :class:`femsim.model.couplings.HeldEnd` do. Multipliers instead of springs:
+nothing gives way.
 """
 
 from __future__ import annotations
@@ -104,7 +105,13 @@ class Joined(CouplingDefaults):
         self._carriers = [(body, link) for body, _, frame in frames for link in frame.carriers]
         self._signs = np.array([sign for _, sign, frame in frames for _ in frame.carriers])[:, None]
         nothing = np.zeros(0, dtype=np.int64)
-        self.entries: tuple[np.ndarray, np.ndarray] | None = (nothing, nothing)
+        #: sides whose rigid bodies turn under the force of the joint, and the columns of what turns them
+        self._turning = self._turning_sides()
+        own = [np.meshgrid(columns, columns, indexing="ij") for _, columns in self._turning]
+        self.entries: tuple[np.ndarray, np.ndarray] | None = (
+            np.concatenate([nothing, *(rows.ravel() for rows, _ in own)]),
+            np.concatenate([nothing, *(columns.ravel() for _, columns in own)]),
+        )
         self.opening = np.zeros(0)
         self._dt, self._conserving = 0.0, False
         self._about: np.ndarray | None = None
@@ -144,6 +151,23 @@ class Joined(CouplingDefaults):
     @abstractmethod
     def _wrench(self, lam: np.ndarray) -> np.ndarray:
         """Force and torque about the joint on the first side, (6,), of forces of the rows (p,)."""
+
+    def _pull(self, number: int, lam: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+        """Force (3,) of forces of the rows (p,) on a side, and sum (3, 3) of the arms from its frame times forces at their ends.
+
+        None where it is no force that the side only turns under.
+        """
+        return None
+
+    def _turning_sides(self) -> list[tuple[int, np.ndarray]]:
+        """Sides on rigid links, but for two of one body, by number, and the columns of the block that turn them."""
+        sizes, found = (0, self.sides[0].size, self.sides[0].size + self.sides[1].size), []
+        if self.sides[0].body == self.sides[1].body:
+            return []
+        for number, side in enumerate(self.sides):
+            if side.frame is not None and side.frame.rigid:
+                found.append((number, np.arange(sizes[number] + 3, sizes[number + 1])))
+        return found
 
     def _more(self, G: np.ndarray) -> Constraint:
         """Return all rows of a joint: the equalities, which come first in G, and what a kind of joint adds to them."""
@@ -209,7 +233,27 @@ class Joined(CouplingDefaults):
     def assemble(self, settings: StepSettings, block: np.ndarray, b: np.ndarray) -> None:
         """Take the settings; nothing of a joint is in A or b."""
         self._dt, self._conserving = settings.dt, settings.conserving
-        b[:] = 0.0
+        block[:], b[:] = 0.0, 0.0
+
+    def tangent(self, settings: StepSettings, block: np.ndarray, b: np.ndarray, *, positive: bool) -> bool:
+        """Fill what the last forces of the rows resist turns of rigid bodies with; not what they lead on.
+
+        That would make A indefinite wherever light struts bear much.
+        """
+        self._dt, self._conserving = settings.dt, settings.conserving
+        block[:], b[:] = 0.0, 0.0
+        if self.broken:
+            return False
+        at, lam = 0, self.row_forces
+        for number, columns in self._turning:
+            size = len(columns) ** 2
+            if (pull := self._pull(number, lam)) is not None:
+                frame = self.sides[number].frame
+                assert frame is not None
+                K = settings.theta * settings.dt * turning_stiffness(frame.jacobian(), *pull)
+                block[at : at + size] = positive_part(K).ravel()
+            at += size
+        return False
 
     def exerted(self) -> np.ndarray:
         """No force beside those of the rows."""
@@ -345,6 +389,36 @@ class Joined(CouplingDefaults):
         """Wrench of the joint on a link and what hangs on it."""
         own = [pull for carrier, pull in zip(self._carriers, self._pulls, strict=True) if carrier == (body, link)]
         return np.sum([np.zeros(6), *own], axis=0)
+
+
+def turning_stiffness(G: np.ndarray, force: np.ndarray, moments: np.ndarray) -> np.ndarray:
+    """Stiffness against turns, (m - 3, m - 3), N m, of forces that keep their directions on a frame that a rigid link carries.
+
+    It is -sum_k f_k . d2x_k/dq_i dq_j. On a chain of links the velocity of a point by row j, G_j, turns with each row i before j:
+    d2x/dq_i dq_j = w_i x G_j, with w_i what i turns by. The three rows of a ball joint of a robot count as joints in turn.
+
+    Parameters
+    ----------
+    G : ndarray, (6, m)
+        Velocity of the frame and angular velocity by its rows: those of a base, of which the first three turn nothing, and then
+        those of joints from there on.
+    force : ndarray, (3,), N
+        Sum of the forces.
+    moments : ndarray, (3, 3), N m
+        Sum of a_k f_k^T over them, a_k the arm from the frame to where each acts.
+    """
+    along, turn = G[:3, 3:], G[3:, 3:]
+    by = (cross_matrix(force) @ turn).T @ along + turn.T @ (moments - np.trace(moments) * np.eye(3)) @ turn
+    out = np.triu(by) + np.triu(by, 1).T
+    out[:3, :3] = 0.5 * (by[:3, :3] + by[:3, :3].T)  # turns of a base are no coordinates
+    return np.asarray(-out)
+
+
+def positive_part(K: np.ndarray) -> np.ndarray:
+    """Part of a symmetric matrix (m, m) without its negative eigenvalues."""
+    values, vectors = np.linalg.eigh(K)
+    out = (vectors * np.maximum(values, 0.0)) @ vectors.T
+    return np.asarray(0.5 * (out + out.T))
 
 
 class NodeFrame(OnNodes):

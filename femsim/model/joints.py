@@ -51,6 +51,7 @@ class Joint(Joined):
     ) -> None:
         self.limits, self.friction = limits, friction
         self._poses = (sides[0].pose, sides[1].pose)
+        self._at = sides[0].pose[:3]
         self._axes = quaternion_to_matrix(sides[1].pose[3:7])
         super().__init__(name, sides, strength)
 
@@ -92,10 +93,14 @@ class Joint(Joined):
         return self._poses[0][None, :3].copy()
 
     def _jacobian(self, shift: np.ndarray) -> np.ndarray:
-        point = self._poses[0][:3] + shift[0]
+        point = self._at = self._poses[0][:3] + shift[0]
         first, second = (side.motion(point, pose) for side, pose in zip(self.sides, self._poses, strict=True))
         self._axes = quaternion_to_matrix(self._poses[1][3:7])
         return self._held(np.hstack([first, -second]), self._axes)
+
+    def _pull(self, number: int, lam: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+        force = self._wrench(lam)[:3] * (1.0, -1.0)[number]
+        return force, np.outer(self._at - self._poses[number][:3], force)
 
     def _more(self, G: np.ndarray) -> Constraint:
         """Return the equalities, then those of limits and friction."""
@@ -185,6 +190,10 @@ class Slider(Joint):
     has_axis = True
     free = slice(0, 3)
 
+    def _pull(self, number: int, lam: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+        """Give that on the first side; on the second one its force turns along, and moves."""
+        return super()._pull(number, lam) if number == 0 else None
+
     def _opening(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
         away, axes = a[:3] - b[:3], quaternion_to_matrix(b[3:7])
         self.position = float(axes[:, 0] @ away)
@@ -263,6 +272,10 @@ class Glue(Joined):
             for k, arm in enumerate(self._at + shift - self._pose[:3]):
                 G[3 * k : 3 * k + 3, m:] = -(motion[:3] - cross_matrix(arm) @ motion[3:])
         return G
+
+    def _pull(self, number: int, lam: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+        force = -lam.reshape(-1, 3)
+        return force.sum(axis=0), self._arms.T @ force
 
     def _vectors(self) -> np.ndarray:
         """Return that of the force on each node."""
