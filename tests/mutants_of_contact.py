@@ -205,6 +205,11 @@ MUTANTS = (
         "test_solver_status.py::test_each_residual_alone_keeps_an_answer_from_being_converged",
     ),
     Mutant(
+        "judges", "rounding of a balance keeps sharp answers from being ones", "contact/solvers/judge.py",
+        "return 0.0 if balance <= _BALANCED else balance", "return balance",
+        "test_solver_status.py::test_a_balance_may_be_off_by_rounding_however_sharp_an_answer_should_be",
+    ),
+    Mutant(
         "judges", "rows of a problem are not judged", "contact/solvers/with_rows.py",
         "    if numbers[worst] <= tolerance:", "    if numbers[worst] >= 0.0:",
         "test_rows.py::test_rows_that_contradict_each_other_are_said",

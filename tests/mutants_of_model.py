@@ -82,6 +82,11 @@ MUTANTS = (
         "test_rod_scene.py test_true_step.py::test_the_equations_of_a_rod_are_those_of_its_first_linearisation",
     ),
     Mutant(
+        "physics", "links that turn are foreseen to be pulled apart", BODIES + "rod_kernels.py",
+        "rate += ways[k, c] * (u_j - u_i) +", "rate -= ways[k, c] * (u_j - u_i) -",
+        "test_rod.py::test_pulls_are_foreseen_by_the_strain_of_the_linearisation",
+    ),
+    Mutant(
         "physics", "a free body turns by its velocity at the start", BODIES + "rigid_kernels.py",
         "(0.5 * (L[0] + at_end[0]), 0.5 * (L[1] + at_end[1]), 0.5 * (L[2] + at_end[2]))", "L",
         "test_true_step.py::test_the_free_rotation_is_that_of_the_formula",
@@ -165,6 +170,11 @@ MUTANTS = (
         "physics", "a cable becomes slack by its length in the middle of the step", "femsim/model/actuators.py",
         "end_of_step(x, v_hat, self._settings) if self._settings.conserving else None", "None",
         "test_tendons.py::test_a_cable_that_becomes_slack_and_taut_gives_back_what_it_took",
+    ),
+    Mutant(
+        "physics", "pressure resists what it should lead on", "femsim/model/actuators.py",
+        "own = -pressure * H", "own = pressure * H",
+        "test_chambers.py::test_the_tangent_is_all_of_the_derivative_of_the_force",
     ),
     Mutant(
         "physics", "a capsule lies across its axis on faces", "femsim/model/faces.py",

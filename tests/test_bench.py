@@ -348,6 +348,7 @@ def test_wrong_input_is_2_and_a_sentence(
 ) -> None:
     Path("text.hdf5").write_text("u = W r + q")
     Path("here").mkdir()
+    Path("here/mine.txt").touch()
     before = sorted(Path().iterdir())
     assert_sentence(*call("bench", *arguments, "--quiet"), *words)
     assert sorted(Path().iterdir()) == before

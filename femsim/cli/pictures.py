@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from femsim.base.errors import InputError
-from femsim.base.files import is_free
 from femsim.base.status import NOT_CONVERGED, OK
 from femsim.cli.base import Assignments, Flag, Whole, app
 from femsim.cli.tools import Bar, default_folder, read_assignments
@@ -379,6 +378,7 @@ def view(
 
 def _start(scene: Path, assignments: tuple[str, ...], out: Path | None) -> tuple[Path, subprocess.Popen[bytes]]:
     """Start a scene in a process of its own; return its folder and the process when there is a frame, or it has ended."""
+    from femsim.base.files import is_free
     from femsim.scene.scene_file import find_scene, load_scene
     from viz import VizError, open_frames
 
@@ -446,6 +446,7 @@ def play(
     open
         Open the page in this machine's browser.
     """
+    from femsim.base.files import is_free
     from femsim.base.signals import interruptible
     from femsim.run.play import play as play_scene
     from femsim.scene.scene_file import find_scene, load_scene
