@@ -53,7 +53,7 @@ MUTANTS = (
     ),
     Mutant(
         "sensors", "a joint bears the weight of its finger twice", RUN + "sensors.py",
-        "out[:3] -= mass * stepper", "out[:3] += mass * stepper",
+        "out[:3] -= mass * gravity", "out[:3] += mass * gravity",
         "test_gauges.py::test_joint_of_a_finger",
     ),
     Mutant(

@@ -178,9 +178,9 @@ class JointReader(Reader):
         self._parts = [k for k, one in enumerate(stepper.scene.parts) if one.body == part.body and one.link in self._links]
         self.reset()
 
-    def _moving(self) -> np.ndarray:
+    def _moving(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         """Momentum, spin about the centre of mass of the link, this centre, and the sum of masses times places: (12,)."""
-        body, q, v = self.body, self.q, self.v
+        body = self.body
         centre, out = body.link_pose(q, self._link)[1], np.zeros(12)
         for link in self._links:
             mass, momentum = body.link_momentum(q, v, link)
@@ -193,23 +193,31 @@ class JointReader(Reader):
 
     def reset(self) -> None:
         """Start from the momentum of the current state."""
-        self._momentum = self._moving()
+        self._momentum = self._moving(self.q, self.v)
 
     def read(self, report: StepReport) -> np.ndarray:
         """Change of momentum over the step, less contacts, weight and held rods."""
-        stepper, body, before, after = self.stepper, self.body, self._momentum, self._moving()
-        self._momentum, dt = after, stepper.settings.dt
-        out = (after[:6] - before[:6]) / dt
-        # the spin is about a point that moves; as all do in the step, before what acts at its end makes them faster
-        moved = (after[6:] - before[6:]) / dt
-        out[3:] += cross(moved[:3], moved[3:])
-        weighed = before[6:] + stepper.settings.theta * (after[6:] - before[6:])  # weight acts where the step asks for forces
-        mass = sum(body.link_momentum(self.q, self.v, link)[0] for link in self._links)
-        out[:3] -= mass * stepper.settings.gravity
-        out[3:] -= cross(weighed[3:] - mass * weighed[:3], stepper.settings.gravity)
+        stepper, system, out = self.stepper, self.stepper.system, np.zeros(6)
+        mass = sum(self.body.link_momentum(self.q, self.v, link)[0] for link in self._links)
+        time = sum(dt for dt, _ in report.parts)
+        for (dt, _), (theta, q, v) in zip(report.parts, report.ends, strict=True):
+            before, after = self._momentum, self._moving(q[system.q_slices[self.index]], v[system.v_slices[self.index]])
+            self._momentum = after
+            out += (dt / time) * self._borne(before, after, dt, theta, mass)
         out -= exerted(report.parts, lambda c: np.isin(c.part, self._parts).astype(np.float64), self.part)
         for coupling in stepper.scene.couplings:
             out -= coupling.pull_on(self.index, self._link)
+        return np.asarray(out)
+
+    def _borne(self, before: np.ndarray, after: np.ndarray, dt: float, theta: float, mass: float) -> np.ndarray:
+        """Change of momentum over a step, or a part of one, less weight, (6,), from what :meth:`_moving` gives of its ends."""
+        out, gravity = (after[:6] - before[:6]) / dt, self.stepper.settings.gravity
+        # the spin is about a point that moves; as all do in the step, before what acts at its end makes them faster
+        moved = (after[6:] - before[6:]) / dt
+        out[3:] += cross(moved[:3], moved[3:])
+        weighed = before[6:] + theta * (after[6:] - before[6:])  # weight acts where the step asks for forces
+        out[:3] -= mass * gravity
+        out[3:] -= cross(weighed[3:] - mass * weighed[:3], gravity)
         return np.asarray(out)
 
     def memory(self) -> dict[str, np.ndarray]:

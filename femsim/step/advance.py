@@ -287,6 +287,7 @@ def joined(parts: Sequence[Attempt], end: float) -> StepReport:
         last, time=end, solution=solution, metrics=Metrics(**metrics), forces=forces, acted=acted,
         mount={name: _mean([report.mount[name] for report in reports], weights) for name in last.mount},
         parts=tuple(part for report in reports for part in report.parts),  # parts of an adaptive step may be halved themselves
+        ends=tuple(end for report in reports for end in report.ends),
         max_slip=max(report.max_slip for report in reports),
         wrench_balance=max(report.wrench_balance for report in reports),
         nonlinear_residual=max(report.nonlinear_residual for report in reports),

@@ -83,6 +83,8 @@ class StepReport:
         What leads what these joints hold, in words: exact motions, holds, fixed nodes.
     vitals : Vitals
         What it says about the health of the run beside its residuals.
+    ends : tuple of (float, ndarray, ndarray)
+        Integration parameter of each sub-step, and the coordinates and velocities at its end.
     """
 
     step: int
@@ -118,6 +120,7 @@ class StepReport:
     contradicting: tuple[str, ...] = ()
     leaders: tuple[str, ...] = ()
     vitals: Vitals = field(default_factory=Vitals)
+    ends: tuple[tuple[float, np.ndarray, np.ndarray], ...] = ()
 
     @property
     def contacts(self) -> StepContacts:

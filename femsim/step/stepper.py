@@ -197,6 +197,7 @@ class Stepper:
             )
             deepest = max(0.0, -float(beyond.gaps[~beyond.led].min(initial=0.0)))
             report.sank, report.theta = self._sank(deepest), settings.theta
+            report.ends = ((settings.theta, new.q, new.v),)
             report.spared = rows.spared and self._sank(deepest, self._may_sink(rows, solution.v, given.v))
             report.vitals = self.vital_signs.read(problem, solution.lam, forces, new, arrived, beyond)
             report.gained = self._gained(report)
