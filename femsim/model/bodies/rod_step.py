@@ -93,6 +93,8 @@ class SteppedRod(BodyDefaults):
         #: linearisation foresees where the last residual was asked
         self._pulls, self._pull_ways, self._linearised_at = np.zeros(n + 1), np.zeros((n + 1, 9)), np.zeros((n + 2, 6))
         self._foreseen = np.zeros(n + 1)
+        #: whether that linearisation was solved; else a guess is what the residual was asked at
+        self._is_solved = False
         #: forces of the joints that act in the step: elastic ones, or those of an energy-momentum step
         self._acting = self.strained.force
         self._end_pull = np.zeros(2)
@@ -187,7 +189,7 @@ class SteppedRod(BodyDefaults):
             if settings.strain_damping > 0.0:
                 self._evenness.begin(strained.strain.ravel().copy())
         self._known_response[:] = 0.0
-        self._linearised_at[:] = 0.0
+        self._linearised_at[:], self._is_solved = 0.0, False
         kernels.pulls_by_velocity(joints.kind, strained.force, strained.geometry, self._pulls, self._pull_ways)
         self._external_forces(q, t + implicit, settings.gravity, external.reshape(-1, 6))
         kernels.joint_blocks(joints.kind, joints.arm, strained.geometry, self._stiffness_factor(settings), implicit, self._blocks)
@@ -302,14 +304,16 @@ class SteppedRod(BodyDefaults):
     def tangent(self, settings: StepSettings, data: np.ndarray) -> None:
         """Fill A as ``assemble`` does, stiffness and M at the poses of the last residual, of a linear step M at its start.
 
-        Pulls count in the tension stiffness as far as the last linearisation foresaw them. Links that turned by an angle a are
-        too long by a^2/2, and what stiff ones pull by that, which the next linearisation takes away, would hold them where they
-        are (after the independent stresses of Magisano, Leonetti and Garcea 2017).
+        Pulls count in the tension stiffness as far as the last linearisation that was solved foresaw them. Links that turned by
+        an angle a are too long by a^2/2, and what stiff ones pull by that, which the next linearisation takes away, would hold
+        them where they are (after the independent stresses of Magisano, Leonetti and Garcea 2017). Where a guess leads pulls
+        count as they are: cables that hardly move took a fifth more linearisations else.
         """
         joints, strained = self._joints, self.strained
         implicit, factor = settings.theta * settings.dt, self._stiffness_factor(settings)
         known, geometry = factor if settings.conserving else implicit, strained.geometry.copy()
-        kernels.bound_pulls(self._foreseen, geometry)
+        if self._is_solved:
+            kernels.bound_pulls(self._foreseen, geometry)
         kernels.pulls_by_velocity(joints.kind, self._acting, geometry, self._pulls, self._pull_ways)
         self._linearised_at[:] = self._velocities
         kernels.joint_blocks(joints.kind, joints.arm, geometry, known, implicit, self._blocks)
@@ -326,7 +330,7 @@ class SteppedRod(BodyDefaults):
 
     def accept(self, v_hat: np.ndarray) -> None:
         """Work out the wrench on the frames of the ends from the velocities of the step."""
-        self.end_power = 0.0
+        self.end_power, self._is_solved = 0.0, True
         for k, joint in enumerate((0, self.n_links)):
             if self._joints.kind[joint] == kernels.ABSENT:
                 continue
