@@ -23,6 +23,7 @@ from small_scene import DT, STEPS, cube_scene, scene_file
 
 import femsim as fs
 from contact.linear import make_factorization
+from femsim.run.folder import hold_folder
 from femsim.run.frames import Shown
 from femsim.run.recorder import TableWriter
 from viz import LiveSeries
@@ -499,6 +500,16 @@ def test_an_empty_folder_stays_where_the_run_does_not_start(tmp_path: Path, monk
     with pytest.raises(RuntimeError):
         fs.simulate(cube_scene(), out=folder)
     assert folder.is_dir() and not list(folder.iterdir())
+
+
+def test_an_empty_folder_that_another_run_has_just_taken_is_left_to_it(tmp_path: Path) -> None:
+    """Between the moment when it holds the folder and its first file."""
+    folder = tmp_path / "run"
+    folder.mkdir()
+    inode = folder.stat().st_ino
+    with hold_folder(folder), pytest.raises(fs.InputError, match="another process is writing into the run folder"):
+        fs.simulate(cube_scene(), out=folder)
+    assert folder.stat().st_ino == inode
 
 
 def test_two_runs_do_not_take_one_empty_folder(tmp_path: Path) -> None:
