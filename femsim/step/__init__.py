@@ -17,6 +17,8 @@
     what has no contact until a joint breaks.
 `stepper`, `newton`, `following`
     `Stepper.step`: the step on one screen; its equations solved, not only linearised; contacts that follow the bodies meanwhile.
+`whole_tangents`, `whole_kernels`
+    Where the next linearisation of a step of rods is: Newton's method by derivatives that are not symmetric.
 `push`
     Forces from outside the scene on points of its parts.
 `predict`

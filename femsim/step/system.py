@@ -15,6 +15,7 @@ from contact.jacobian_kernels import scatter
 from contact.masses_kernels import Masses
 from contact.metrics import any_of, norm
 from contact.metrics_kernels import relative
+from contact.once import once
 from contact.turns import Turns
 from femsim.base.rotations import nearest_rotation
 from femsim.model.bodies.body import Body, StepSettings, StepStart
@@ -26,6 +27,7 @@ from femsim.step.layout import lay_out
 from femsim.step.mobility import Mobility, mass_times
 from femsim.step.residual_kernels import Owned, Terms
 from femsim.step.state import Memory, State
+from femsim.step.whole_tangents import WholeTangents
 
 #: Rounding of the forces in the equations of a step, over the largest terms that they are sums of; and the nonlinear residual
 #: above which it is never the excuse.
@@ -453,6 +455,36 @@ class System:
             return
         self.A.data[self._diagonal[nothing]] = max(float(self.diagonal().max()), np.finfo(np.float64).tiny)
         self._known_diagonal = None
+
+    @property
+    def lacking(self) -> np.ndarray:
+        """What the equations lacked at the last :meth:`residual`, (n,), N and N m, zero on prescribed rows; only to be read."""
+        return self._lacking
+
+    def whole_tangents(self, settings: StepSettings) -> np.ndarray | None:
+        """Entries of A, (nnz,), with the whole tangents of bodies where :meth:`residual` was asked last; None where none has any.
+
+        Those of other bodies and of couplings are of the last linearisation.
+        """
+        data: np.ndarray | None = None
+        for k, body in enumerate(self.bodies):
+            if body.kind != "links":
+                continue
+            own = self._block(k)
+            whole = np.empty(len(own))
+            if not body.whole_tangent(settings, whole):
+                return None
+            data = self.A.data.copy() if data is None else data
+            data[self._entries[k]] += whole - own
+        return data
+
+    @once
+    def whole(self) -> WholeTangents:
+        """Newton's method by them, over the rows of all bodies that are not of nodes."""
+        inside = np.zeros(self.n, dtype=np.bool_)
+        for body, v in zip(self.bodies, self.v_slices, strict=True):
+            inside[v] = body.kind != "nodes"
+        return WholeTangents(self.A, inside)
 
     def turns(self) -> Turns | None:
         """How rows of bodies have turned where their elements were updated last; None where none turn. What is held does not.

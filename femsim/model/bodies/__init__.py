@@ -19,8 +19,8 @@
 ``kinds``
     Bodies by their class, for the few who work on one kind alone.
 ``momentum_kernels``, ``corotational_momentum_kernels``, ``rod_momentum_kernels``
-    The energy-momentum step of soft bodies, of linear elements in chunks, and of rods; ``calming`` takes from it what is too
-    fast for a step, and ``evenness`` says where its damping acts.
+    The energy-momentum step of soft bodies, of linear elements in chunks, and of rods, whose derivative is in
+    ``rod_slope_kernels``; ``calming`` takes from it what is too fast for a step, and ``evenness`` says where its damping acts.
 
 Compiled code of NAME is in ``NAME_kernels``; vectors, matrices and rotations for all of it in ``rotation_kernels``, elastic
 laws in ``law_kernels``.

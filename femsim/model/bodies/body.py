@@ -228,6 +228,10 @@ class Body(Protocol):
         """Fill the same, surely positive definite; whether the last one that was filled may be another one."""
         ...
 
+    def whole_tangent(self, settings: StepSettings, data: np.ndarray) -> bool:
+        """Fill the whole derivative of the last :meth:`residual` by v_hat, not symmetric; False where ``tangent`` is near it."""
+        ...
+
     def row_rotations(self) -> np.ndarray | None:
         """Rotation since the start of each triple of rows of its block of A, (n_v / 3, 3, 3), as it was filled last; None: none.
 

@@ -90,6 +90,10 @@ class BodyDefaults(OutputDefaults):
         self.tangent(settings, data)
         return False
 
+    def whole_tangent(self, settings: StepSettings, data: np.ndarray) -> bool:
+        """Fill nothing: the tangent is near enough."""
+        return False
+
     def row_rotations(self) -> np.ndarray | None:
         """Return None: it does not turn, or its block of A does not turn with it."""
         return None

@@ -72,7 +72,7 @@ def _mean(a: Vector, b: Vector) -> Vector:
 
 
 @njit(cache=True, forceinline=True)
-def _turned_by_cayley(q: Quaternion, turn: Vector) -> Quaternion:
+def turned_by_cayley(q: Quaternion, turn: Vector) -> Quaternion:
     """Turn q by Cayley's map of a world vector: (1 + turn/2) q, normalised."""
     q0, q1, q2, q3 = q
     x, y, z = scaled(0.5, turn)
@@ -92,7 +92,7 @@ def turned_poses(q: np.ndarray, v_hat: np.ndarray, dt: float, q_new: np.ndarray)
         for c in range(3):
             q_new[i, c] = q[i, c] + dt * v_hat[o + c]
         turn = (dt * v_hat[o + 3], dt * v_hat[o + 4], dt * v_hat[o + 5])
-        turned = _turned_by_cayley((q[i, 3], q[i, 4], q[i, 5], q[i, 6]), turn)
+        turned = turned_by_cayley((q[i, 3], q[i, 4], q[i, 5], q[i, 6]), turn)
         for c in range(4):
             q_new[i, 3 + c] = turned[c]
 
@@ -258,6 +258,44 @@ def _joint_forces(
     return True, n, on_i, on_j
 
 
+@njit(cache=True, inner=True)
+def joint_force(
+    start: np.ndarray,
+    rotation: np.ndarray,
+    after: np.ndarray,
+    turn: np.ndarray,
+    arm: np.ndarray,
+    kind: np.ndarray,
+    stiffness: np.ndarray,
+    rest: np.ndarray,
+    slowing: float,
+    end_rotation: np.ndarray,
+    k: int,
+) -> tuple[bool, Vector, Vector, Vector]:
+    """Give the forces of joint k, which is not absent, as :func:`step_forces` orders them; False where none are found.
+
+    The 11 parameters are those of :func:`step_forces`, with the axes at the end of the step, (n + 2, 9).
+    """
+    i1, j1 = scaled(arm[k], axis_of(end_rotation, k)), scaled(arm[k + 1], axis_of(end_rotation, k + 1))
+    arms = (_mean(vector_at(start, k, _ARMS), i1), _mean(vector_at(start, k, _ARMS + 3), j1))
+    g1 = gap_of(after, k, i1, j1)
+    if kind[k] != BALL:
+        axes = matrix_at(rotation, k, 0), matrix_at(end_rotation, k, 0)
+        return _joint_forces(start, axes, after, turn, k, arms, g1, stiffness, rest, slowing)
+    # the change of the gap is damped in the axes of the link
+    link = 1 if k == 0 else k
+    g0 = vector_at(start, k, _GAP)
+    g, spring = _mean(g0, g1), stiffness[k, 2]
+    R = scaled_matrix(0.5, plus(matrix_at(rotation, link, 0), matrix_at(end_rotation, link, 0)))
+    change = transposed_times_vector(R, less(less(g1, g0), cross(vector_at(turn, link, 0), g)))
+    slowed = times_vector(R, scaled(spring * slowing, change))
+    n, t = added(scaled(spring, g), slowed), cross(slowed, g)
+    on_i, on_j = cross(n, arms[0]), cross(n, arms[1])
+    if k == 0:
+        return True, n, on_i, added(on_j, t)
+    return True, n, added(on_i, t), on_j
+
+
 @njit(cache=True)
 def step_forces(
     start: np.ndarray,
@@ -289,26 +327,7 @@ def step_forces(
             for c in range(9):
                 force[k, c] = 0.0
             continue
-        i1, j1 = scaled(arm[k], axis_of(end_rotation, k)), scaled(arm[k + 1], axis_of(end_rotation, k + 1))
-        arms = (_mean(vector_at(start, k, _ARMS), i1), _mean(vector_at(start, k, _ARMS + 3), j1))
-        g1 = gap_of(after, k, i1, j1)
-        if kind[k] == BALL:
-            # the change of the gap is damped in the axes of the link
-            link = 1 if k == 0 else k
-            g0 = vector_at(start, k, _GAP)
-            g, spring = _mean(g0, g1), stiffness[k, 2]
-            R = scaled_matrix(0.5, plus(matrix_at(rotation, link, 0), matrix_at(end_rotation, link, 0)))
-            change = transposed_times_vector(R, less(less(g1, g0), cross(vector_at(turn, link, 0), g)))
-            slowed = times_vector(R, scaled(spring * slowing, change))
-            n, t = added(scaled(spring, g), slowed), cross(slowed, g)
-            found, on_i, on_j = True, cross(n, arms[0]), cross(n, arms[1])
-            if k == 0:
-                on_j = added(on_j, t)
-            else:
-                on_i = added(on_i, t)
-        else:
-            axes = matrix_at(rotation, k, 0), matrix_at(end_rotation, k, 0)
-            found, n, on_i, on_j = _joint_forces(start, axes, after, turn, k, arms, g1, stiffness, rest, slowing)
+        found, n, on_i, on_j = joint_force(start, rotation, after, turn, arm, kind, stiffness, rest, slowing, end_rotation, k)
         if found:
             put_vector(force, k, 0, n)
             put_vector(force, k, 3, on_i)
@@ -316,6 +335,34 @@ def step_forces(
         else:
             for c in range(9):
                 force[k, c] = middle[k, c]
+
+
+@njit(cache=True, inner=True)
+def turned_force(
+    before: np.ndarray,
+    after: np.ndarray,
+    v: np.ndarray,
+    v_hat: np.ndarray,
+    inertia: np.ndarray,
+    drag: float,
+    dt: float,
+    alpha: float,
+    i: int,
+) -> tuple[Vector, Vector]:
+    """Give the rate of the spin of link i, and that with drag and mass-proportional damping, N m, see :func:`step_equations`."""
+    o = 6 * i
+    start = (before[i, 3], before[i, 4], before[i, 5], before[i, 6])
+    end = (after[i, 3], after[i, 4], after[i, 5], after[i, 6])
+    w, w_hat = (v[o + 3], v[o + 4], v[o + 5]), (v_hat[o + 3], v_hat[o + 4], v_hat[o + 5])
+    principal = vector_at(inertia, i, 0)
+    own, own_hat = transposed_times_vector(rotation_of(start), w), transposed_times_vector(rotation_of(start), w_hat)
+    at_end = by_entries(principal, less(scaled(2.0, own_hat), own))
+    spin = by_body_axes(start, principal, w)
+    spin_end = times_vector(rotation_of(end), at_end)
+    slowed = _mean(by_body_axes(start, principal, w_hat), by_body_axes(end, principal, w_hat))
+    rate = ((spin_end[0] - spin[0]) / dt, (spin_end[1] - spin[1]) / dt, (spin_end[2] - spin[2]) / dt)
+    slowing = added(scaled(alpha, slowed), scaled(drag, w_hat))
+    return rate, added(rate, slowing)
 
 
 @njit(cache=True)
@@ -342,22 +389,13 @@ def step_equations(
     """
     for i in range(mass.shape[0]):
         o = 6 * i
-        start = (before[i, 3], before[i, 4], before[i, 5], before[i, 6])
-        end = (after[i, 3], after[i, 4], after[i, 5], after[i, 6])
-        w, w_hat = (v[o + 3], v[o + 4], v[o + 5]), (v_hat[o + 3], v_hat[o + 4], v_hat[o + 5])
-        principal = vector_at(inertia, i, 0)
-        own, own_hat = transposed_times_vector(rotation_of(start), w), transposed_times_vector(rotation_of(start), w_hat)
-        at_end = by_entries(principal, less(scaled(2.0, own_hat), own))
-        spin = by_body_axes(start, principal, w)
-        spin_end = times_vector(rotation_of(end), at_end)
-        slowed = _mean(by_body_axes(start, principal, w_hat), by_body_axes(end, principal, w_hat))
+        rate, turning = turned_force(before, after, v, v_hat, inertia, damping[i, 1], dt, alpha, i)
         for c in range(3):
             inertial[o + c] = 2.0 * mass[i] * (v_hat[o + c] - v[o + c]) / dt
             along = (alpha * mass[i] + damping[i, 0]) * v_hat[o + c]
             out[o + c] = inertial[o + c] + along + force[i, c] - force[i + 1, c]
-            inertial[o + 3 + c] = (spin_end[c] - spin[c]) / dt
-            turning = alpha * slowed[c] + damping[i, 1] * w_hat[c]
-            out[o + 3 + c] = inertial[o + 3 + c] + turning + force[i, 6 + c] + force[i + 1, 3 + c]
+            inertial[o + 3 + c] = rate[c]
+            out[o + 3 + c] = turning[c] + force[i, 6 + c] + force[i + 1, 3 + c]
 
 
 @njit(cache=True)

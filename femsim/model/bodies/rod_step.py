@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from femsim.base.rotations import cayley_from_quaternion, cross, quaternion_conjugate, quaternion_multiply, quaternion_to_matrix
-from femsim.model.bodies import rod_kernels as kernels, rod_momentum_kernels as momentum_kernels
+from femsim.model.bodies import rod_kernels as kernels, rod_momentum_kernels as momentum_kernels, rod_slope_kernels
 from femsim.model.bodies.body import StepSettings, StepStart
 from femsim.model.bodies.body_defaults import BodyDefaults
 from femsim.model.bodies.calming import CALMING, calm_joints
@@ -88,13 +88,12 @@ class SteppedRod(BodyDefaults):
         self._before, self._after = np.empty((n + 2, 7)), np.empty((n + 2, 7))
         self._joint_starts = np.zeros((n + 1, momentum_kernels.START))
         self._turn, self._end_rotation = np.zeros((n + 2, 3)), np.empty((n + 2, 9))
-        self._step_force = np.empty((n + 1, 9))
+        self._step_force, self._start_velocity = np.empty((n + 1, 9)), np.zeros(self.n_v)
         #: pulls at the last linearisation, how they go with the velocities of the poses, these velocities, and what that
         #: linearisation foresees where the last residual was asked
         self._pulls, self._pull_ways, self._linearised_at = np.zeros(n + 1), np.zeros((n + 1, 9)), np.zeros((n + 2, 6))
         self._foreseen = np.zeros(n + 1)
         #: whether that linearisation was solved; else a guess is what the residual was asked at
-        self._is_solved = False
         #: forces of the joints that act in the step: elastic ones, or those of an energy-momentum step
         self._acting = self.strained.force
         self._end_pull = np.zeros(2)
@@ -261,7 +260,7 @@ class SteppedRod(BodyDefaults):
         """Fill the equations of :mod:`femsim.model.bodies.rod_momentum_kernels`; stiffness damps the change of strain."""
         joints, strained = self._joints, self.strained
         dt = settings.dt
-        self._velocities[1:-1] = v_hat.reshape(-1, 6)
+        self._velocities[1:-1], self._start_velocity = v_hat.reshape(-1, 6), start.v
         frames = np.empty((2, 7))
         momentum_kernels.turned_poses(start.q.reshape(-1, 7), v_hat, dt, self._after[1:-1])
         for k, end in enumerate(self.ends):
@@ -280,8 +279,7 @@ class SteppedRod(BodyDefaults):
         self.update_joints(moved, frames)
         momentum_kernels.step_forces(
             self._joint_starts, self._start_rotation, self._after, self._turn, joints.arm, joints.kind, joints.stiffness,
-            joints.rest, self._evenness.damping(settings) + self.elastic.rayleigh_beta / dt, strained.force, self._end_rotation,
-            self._step_force,
+            joints.rest, self._slowing(settings), strained.force, self._end_rotation, self._step_force,
         )  # fmt: skip
         kernels.take_pulls(joints.kind, self._step_force, joints.ceiling, strained.geometry)
         self._acting = self._step_force
@@ -326,6 +324,20 @@ class SteppedRod(BodyDefaults):
             rotation, np.zeros(self.n_v), self.link_mass, self.link_inertia, self._damping, joints.kind, strained.force,
             self._blocks, implicit * self._end_pull, np.zeros((2, 12)), implicit, self.elastic.rayleigh_alpha,
             np.zeros((2, 12)), data, np.empty(self.n_v),
+        )  # fmt: skip
+
+    def _slowing(self, settings: StepSettings) -> float:
+        """Part of the change of strain in an energy-momentum step that is damped."""
+        return self._evenness.damping(settings) + self.elastic.rayleigh_beta / settings.dt
+
+    def whole_tangent(self, settings: StepSettings, data: np.ndarray) -> bool:
+        """Fill the derivative of an energy-momentum step, see :mod:`femsim.model.bodies.rod_slope_kernels`; no other one's."""
+        joints, implicit = self._joints, settings.theta * settings.dt
+        return settings.conserving and rod_slope_kernels.step_slopes(
+            self._joint_starts, self._start_rotation, self._before, self._after, self._turn, self._end_rotation, joints.arm,
+            joints.kind, joints.stiffness, joints.rest, self._slowing(settings), self.lengths, self.link_mass, self.link_inertia,
+            self._damping, self.elastic.rayleigh_alpha, self._start_velocity, self._velocities[1:-1].ravel(), settings.dt,
+            implicit * self._end_pull, np.empty((self.n_links + 1, 9)), data,
         )  # fmt: skip
 
     def accept(self, v_hat: np.ndarray) -> None:
