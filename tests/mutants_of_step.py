@@ -206,6 +206,16 @@ MUTANTS = (
         "test_turning_tables.py::test_a_rod_swings_beside_a_block_of_100_t_as_alone",
     ),
     Mutant(
+        "physics", "stiff cables that swing have symmetric tangents alone", STEP + "newton.py",
+        "if not plain or last.residual <= _WHOLE * tolerance:", "if True:",
+        "test_whole_tangents.py::test_a_stiff_cable_that_swings_takes_few_linearisations",
+    ),
+    Mutant(
+        "physics", "contacts that slide are held by their normal force alone", STEP + "whole_kernels.py",
+        "else way[i, k - 1]", "else 0.0",
+        "test_whole_tangents.py::test_states_and_the_system_of_contacts_that_are_held",
+    ),
+    Mutant(
         "physics", "contacts that would sink in where a step leads are not asked", STEP + "rows_kernels.py",
         "worst = max(worst, -sink * there)", "pass",
         "test_small_steps.py::test_by_how_much_contacts_creep_on_other_rows test_invariance.py",

@@ -75,8 +75,12 @@ _DIGITS = 1e-11
 _STEADY = 0.5
 #: Nonlinear tolerances above which whole tangents are asked where the next linearisation is; how many steps of Newton's method
 #: are taken there, and after how many that were no nearer they end. Measured on a cable that swings, at 10 and 20 ms, alone and
-#: over a floor: 4 steps take 1.25 times as long as 8, 3 that are no nearer as long as 2; with 3 and 300 tolerances 1.0 and 1.15.
-_WHOLE, _HELD, _SINCE = 30.0, 8, 2
+#: over a floor: 4 steps take 1.25 times as long as 8, 3 that are no nearer as long as 2. With 30 and 300 tolerances random rods
+#: and these take the same; a rod that slides on a floor takes 1.2 times as long with 30 as without.
+_WHOLE, _HELD, _SINCE = 100.0, 8, 2
+#: Angle, rad, by which a link may turn more there than at the last answer. Equations of string-like rods that are pushed have
+#: many solutions, and Newton's method comes to some in which links turn over in a step.
+_TURNED = 0.2
 
 _creep_of = Fixed(rows_kernels.creep)
 
@@ -368,7 +372,8 @@ class _Search:
     def _by_whole_tangents(self) -> Held | None:
         """Return the nearest place to which whole tangents lead, at which the residual was asked last; None where none is nearer.
 
-        Contacts are held in their states, see :mod:`femsim.step.whole_tangents`.
+        Contacts are held in their states, see :mod:`femsim.step.whole_tangents`. Nearer is what lacks less force: what moves wildly
+        has large forces, of which it may lack a smaller part.
         """
         system, last, tolerance = self._system, self.last, self._newton.tolerance or 0.0
         problem = last.problem
@@ -377,7 +382,7 @@ class _Search:
             return None
         at = Held(last.solution.v, last.solution.lam)
         best: Held | None = None
-        least, since, moved = last.residual, 0, False
+        least, since, moved = last.residual * system.scale, 0, False
         for _ in range(_HELD):
             data = system.whole_tangents(self._settings)
             found = None if data is None else system.whole.step(data, system.lacking, at, problem, last.led.J, last.led.phi)
@@ -386,8 +391,9 @@ class _Search:
             at, moved = found, True
             residual = self._residual_at(at)
             since += 1
-            if residual < least:
-                best, least, since = at, residual, 0
+            lacks = residual * system.scale
+            if lacks < least and system.turned(at.v - last.solution.v) * self._settings.dt <= _TURNED:
+                best, least, since = at, lacks, 0
             if residual <= tolerance or since == _SINCE or not math.isfinite(residual):
                 break
         if best is not None and best is not at:

@@ -478,6 +478,13 @@ class System:
             data[self._entries[k]] += whole - own
         return data
 
+    def turned(self, v: np.ndarray) -> float:
+        """Return the fastest turn of a link of a rod by velocities, (n,), rad/s."""
+        rods = [
+            v[own].reshape(-1, 6)[:, 3:] for body, own in zip(self.bodies, self.v_slices, strict=True) if body.kind == "links"
+        ]
+        return max((float(np.abs(turns).max()) for turns in rods), default=0.0)
+
     @once
     def whole(self) -> WholeTangents:
         """Newton's method by them, over the rows of all bodies that are not of nodes."""
