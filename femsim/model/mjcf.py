@@ -60,13 +60,13 @@ def read_mjcf(path: Path, root: Element, balance_inertia: bool, tree: str | None
     """Read a robot from the root element of an MJCF file: its only tree, or that whose body in the world has the name ``tree``.
 
     Read are a tree of bodies in <worldbody>, inertia (given, or that of the geoms, times what settotalmass asks for), joints
-    hinge, slide, ball and free with range, ref, damping, frictionloss and armature, geoms box, sphere, capsule, cylinder,
-    ellipsoid (as a mesh of its volume, with its own inertia) and mesh (from files or numbers), also fitted to a mesh, frames,
-    <replicate>, included files, attached models, defaults with classes, angles in degrees or radians, all ways to write a turn,
-    <equality><joint>, and that of a fixed tendon over two joints, as mimic; who has contact with whom by contype, conaffinity,
-    <contact><exclude> and <pair>. Noted and left out are actuators, sensors, other tendons, springs, other equalities, friction,
-    keyframes, and what stands still in the world. Refused is what would make another robot: composites, several trees without a
-    choice, other geoms that count.
+    hinge, slide, ball and free with range, ref, damping (above 1e9 it locks them), frictionloss and armature, geoms box,
+    sphere, capsule, cylinder, ellipsoid (as a mesh of its volume, with its own inertia) and mesh (from files or numbers),
+    also fitted to a mesh, frames, <replicate>, included files, attached models, defaults with classes, angles in degrees or
+    radians, all ways to write a turn, <equality><joint>, and that of a fixed tendon over two joints, as mimic; who has
+    contact with whom by contype, conaffinity, <contact><exclude> and <pair>. Noted and left out are actuators, sensors, other
+    tendons, springs, other equalities, friction, keyframes, and what stands still in the world. Refused is what would make
+    another robot: composites, several trees without a choice, other geoms that count.
 
     Raises
     ------
@@ -341,6 +341,10 @@ class _Reader(MjcfElements):
                 self.links.append(RobotLink(child))
             way, frame = (start + rotation @ at, turn) if k == 0 else (at - anchor, np.zeros(3))
             axis, ref = held.turn.apply(self.numbers(what, joint, "axis", 3, "0 0 1")), self._ref(what, joint, kind)
+            if self.locks(what, joint):
+                self.joints.append(RobotJoint(label, parent, child, "fixed", way, frame))
+                parent, anchor = child, at
+                continue
             if ref:
                 # the frame at position zero; the file draws it at ref
                 back = -ref * axis / max(float(np.linalg.norm(axis)), 1.0 / MOST)
@@ -419,7 +423,7 @@ class _Reader(MjcfElements):
                 pulled = self._pulled(element)
                 names = self._follower_first(list(pulled), joints)
             first, second = names[0], names[-1]
-            if self.elsewhere & set(names):
+            if self.elsewhere & set(names) - {""}:
                 self.note(f"{where} and {second!r} is left out; it is one of another tree")
                 continue
             if not (active and second and (element.tag == "joint" or pulled)):
@@ -511,7 +515,7 @@ class _Reader(MjcfElements):
             if has_contact:
                 self.masks.append((name, *masks))
                 self._rub(name, what, geom)
-            form = self.form(what, geom, kind, has_contact, given)
+            form = self.form(what, geom, kind, has_contact, given or not self.has_mass(what, geom))
             if form is None:
                 continue
             shape, *pose = form
@@ -521,15 +525,15 @@ class _Reader(MjcfElements):
                 visuals.append(make_trimesh(points, shape.triangles, name=shape.name, source=shape.source))
             else:
                 (shapes if has_contact else visuals).append(Piece(shape, place, np.asarray(turn.as_rotvec())))
-            if not given:
+            if not given and self.has_mass(what, geom):
                 mass, centre, inertia = self.moments(what, geom, shape)
                 R = turn.as_matrix()
                 parts.append((mass, place + R @ centre, R @ inertia @ R.T))
         if given and inertial is not None:
-            return *self._inertial(where, inertial), shapes, visuals
+            return *self.at_least(*self._inertial(where, inertial)), shapes, visuals
         if self.from_geoms == "false" and inertial is None:
             parts = []
-        return *_summed(parts), shapes, visuals
+        return *self.at_least(*_summed(parts)), shapes, visuals
 
     def _rub(self, name: str, what: str, geom: Element) -> None:
         """Keep what a geom of a body says of its friction; those of condim 1 have none."""

@@ -58,9 +58,10 @@ class MjcfElements(ElementReader):
             )
         if compiler.get("coordinate", "local") != "local":
             raise self.wrong("<compiler>", "has global coordinates; save the model by MuJoCo's own tools first, in local ones.")
-        for key in ("inertiagrouprange", "boundmass", "boundinertia"):
-            if key in compiler:
-                raise self.wrong("<compiler>", f"has {key}, which is not read; save the model as one plain file by MuJoCo.")
+        #: kg, kg m^2: what each body has at least
+        self.least = [self.number("<compiler>", whole, key, "0") for key in ("boundmass", "boundinertia")]
+        #: groups of the geoms that have mass
+        self.groups = self.numbers("<compiler>", whole, "inertiagrouprange", 2, "0 5")
         #: kg; not above 0: as the bodies say
         self.total = self.number("<compiler>", whole, "settotalmass", "-1")
         self.balance_inertia |= self.word("<compiler>", whole, "balanceinertia", "false", ("true", "false")) == "true"
@@ -122,14 +123,15 @@ class MjcfElements(ElementReader):
         return Element(element.tag, {**self.defaults[name].get(kind or element.tag, {}), **element.attrib})
 
     def _meshes(self) -> dict[str, Element]:
-        out = {}
+        out: dict[str, Element] = {}
         for asset in self.root.findall("asset"):
             for element in asset.findall("mesh"):
                 whole = self.whole("a <mesh>", element, "main")
                 name = whole.get("name") or Path(whole.get("file", "")).stem
                 if not name:
                     raise self.wrong("a <mesh>", "has neither name nor file; name it.")
-                out[name] = whole
+                if out.setdefault(name, whole).attrib != whole.attrib:
+                    self.note(f"the mesh {name!r} is given twice; the first is read, {out[name].get('file') or 'of numbers'}")
         return out
 
     def turn(self, where: str, element: Element) -> np.ndarray:
@@ -186,6 +188,27 @@ class MjcfElements(ElementReader):
                 unit, centre, inertia = mass_properties(cast(Shape, shape))
         mass = self._mass(what, geom, unit)
         return mass, centre, inertia * (mass / unit)
+
+    def locks(self, what: str, joint: Element) -> bool:
+        """Whether damping locks a joint, so that it stays where the file draws it."""
+        try:
+            damping = float(joint.get("damping", "0"))
+        except ValueError:  # several numbers, or none
+            return False
+        if locked := MOST < damping < np.inf:
+            self.note(f"{what} is read as fixed, where the file draws it, since its damping of {damping:g} lets nothing move it")
+        return locked
+
+    def has_mass(self, what: str, geom: Element) -> bool:
+        """Whether the group of a geom is one of those that have mass."""
+        return bool(self.groups[0] <= self.number(what, geom, "group", "0") <= self.groups[1])
+
+    def at_least(self, mass: float, centre: np.ndarray, inertia: np.ndarray) -> Moments:
+        """Mass, centre and inertia of a body, with what each body has at least."""
+        moments, axes = np.linalg.eigh(inertia)
+        if moments[0] >= self.least[1]:
+            return max(mass, self.least[0]), centre, inertia
+        return max(mass, self.least[0]), centre, (axes * np.maximum(moments, self.least[1])) @ axes.T
 
     def _mass(self, what: str, geom: Element, unit: float) -> float:
         """Mass of a geom, kg, of one with a given mass at density 1."""
