@@ -126,6 +126,28 @@ def mimic_hand() -> fs.Robot:
     return fs.Robot("hand", [fs.RobotLink("base"), *links], joints)
 
 
+@pytest.mark.parametrize("breakable", [None, (1e3, 1e3)])
+def test_what_is_welded_to_a_flange_has_no_contact_with_the_link_below_it(breakable: tuple[float, float] | None) -> None:
+    """Arms of labs end in a frame on a fixed joint; a hand on it lay 19 mm in the last link, "contact pushes them apart"."""
+    plain = arm()
+    flange = fs.RobotJoint("mount", "fore", "flange", "fixed", position=(0.2, 0, 0))
+    robot = fs.Robot("arm", [*plain.links, fs.RobotLink("flange")], [*plain.given, flange])
+    scene = fs.Scene("flange", dt=0.01, duration=0.05)
+    scene.add_robot(robot)
+    scene.add_rigid("box", fs.Box((0.02, 0.02, 0.02)), mass=0.3, position=(0.412, 0, 0.1))
+    scene.join("box", "arm.flange", at=(0.4, 0, 0.1), breakable=breakable)
+    scene.add_rigid("tip", fs.Box((0.01, 0.01, 0.01)), mass=0.1, position=(0.384, 0, 0.1))  # on the box, within the forearm
+    scene.join("tip", "box", at=(0.4, 0, 0.1), breakable=breakable)
+    for joint in ("shoulder", "elbow"):
+        scene.drive_joint("arm", joint, still)
+    scene.sensor("elbow", "arm.elbow", kind="revolute")
+    run = fs.simulate(scene)
+    assert run.verdict.startswith("good") and run.steps["max_penetration_m"].max() < 1e-9
+    assert run.gauges["elbow"].values["torque_Nm"][-1] == pytest.approx(-G * (0.05 + 0.3 * 0.212 + 0.1 * 0.184), abs=1e-9)
+    said = [note for note in run.notes if "overlap" in note]
+    assert not [note for note in said if "breaks" not in note] and bool(said) == (breakable is not None)
+
+
 def test_a_jaw_closes_on_what_is_welded_to_the_jaw_that_it_mimics() -> None:
     """One coordinate moves both, but not alike; they counted as one, without contact, and the jaw went through the box."""
     scene = fs.Scene("mimic", dt=0.01, duration=0.2, gravity=(0, 0, 0))

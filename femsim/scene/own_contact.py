@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import combinations
 
 import numpy as np
 
@@ -184,6 +185,13 @@ def own_pairs(scene: SceneContents) -> np.ndarray:
 def led_own_pairs(scene: SceneContents) -> np.ndarray:
     """Pairs of links of one robot that would have contact, but whose joints in between all follow motions exactly; as before."""
     return marked(len(scene.parts), (pair for pair in scene.own_pairs if _is_led(scene, pair)))
+
+
+def fixed_pairs(scene: SceneContents) -> list[tuple[int, int]]:
+    """Pairs of links of one robot without a joint that moves in between."""
+    links = [(k, part) for k, part in enumerate(scene.parts) if part.body >= 0 and scene.bodies[part.body].rigid]
+    of_one = [(i, a, j, b) for (i, a), (j, b) in combinations(links, 2) if a.body == b.body]
+    return [(i, j) for i, a, j, b in of_one if not len(scene.bodies[a.body].rows_between(a.link, b.link))]
 
 
 def _is_led(scene: SceneContents, pair: OwnPair) -> bool:

@@ -15,7 +15,7 @@ from femsim.model.parts import Part, skins_of
 from femsim.scene.checks import Handle, Vector, name_of, vector
 from femsim.scene.contents import SceneContents
 from femsim.scene.frictions import FrictionRule, IgnoredContact, Side, add_rule, side_of
-from femsim.scene.own_contact import led_own_pairs, own_pairs
+from femsim.scene.own_contact import fixed_pairs, led_own_pairs, own_pairs
 from femsim.scene.plausible import notes_on_friction
 from femsim.scene.sensing import make_sensor
 from materials import FrictionTable
@@ -152,13 +152,24 @@ def _side(scene: SceneContents, what: Handle | str) -> Side:
 
 
 def ignored_pairs(scene: SceneContents) -> np.ndarray:
-    """Pairs of parts whose contact is left out, by a statement or by a joint between them, (np, np) bool, symmetric."""
+    """Pairs of parts whose contact is left out, (np, np) bool, symmetric.
+
+    By a statement, by a joint between them, or since welds that do not break hold them together, also by other parts and links
+    on fixed joints: a hand welded to a flange without shapes and the link below that.
+    """
     out = np.zeros((len(scene.parts), len(scene.parts)), dtype=np.bool_)
     for statement in scene.ignored:
         first, second = (side.of_parts(scene.parts) for side in statement.sides)
         out |= np.outer(first, second) | np.outer(second, first)
     for a, b in scene.joined:
         out[a, b] = out[b, a] = True
+    breaks = [rule.joint for rule in scene.until_broken]
+    for_ever = [weld.parts for weld in scene.welds if weld.parts[1] >= 0 and not any(weld.joint is one for one in breaks)]
+    if for_ever:
+        group = np.arange(len(scene.parts))
+        for a, b in [*for_ever, *fixed_pairs(scene)]:
+            group[group == group[a]] = group[b]
+        out |= (group[:, None] == group) & ~np.eye(len(group), dtype=np.bool_)
     return out
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
+import numpy as np
+
 from femsim.base.errors import InputError
 from femsim.model.bodies.outputs import points_of
 from femsim.model.faces import WITH_FACES, has_faces
@@ -16,6 +18,7 @@ from femsim.step.state import State
 from femsim.step.thin_rods import ThinOnRod
 from femsim.step.thin_shapes import Thin
 from femsim.step.vitals import VitalSigns
+from femsim.step.whole_joints import Grouped
 
 #: Of a rigid part inside another one or an obstacle, refused is more than this part of the smaller size of the two.
 DEEP = 0.5
@@ -30,7 +33,9 @@ def check_start(scene: Scene, contacts: Contacts, vital_signs: VitalSigns, state
         Soft bodies and rods that overlap too deeply to be pushed apart, rigid ones that are half in another, and shapes that pass
         between the surface nodes of a soft body.
     """
-    waiting = {rule.pair for rule in contacts.rules.until_broken if rule.pair is not None}
+    waiting = {rule.pair for rule in contacts.rules.until_broken if rule.pair is not None} | _welded(
+        contacts, vital_signs.at_start
+    )
     soft = _check_soft(scene, contacts, state, waiting)
     thin = [
         *_check_thin(scene, vital_signs.thin),
@@ -44,6 +49,13 @@ def check_start(scene: Scene, contacts: Contacts, vital_signs: VitalSigns, state
     ]
     masses = [note for body, notes in scene.mass_notes.items() if body not in scene.motions for note in notes]
     return [*scene.notes, *masses, *notes_on_settings(dt, scene.gravity), *soft, *rigid, *thin]
+
+
+def _welded(contacts: Contacts, overlapping: Collection[tuple[int, int]]) -> set[tuple[int, int]]:
+    """Those of these pairs of parts that welds hold together, be it by other parts."""
+    none = np.zeros(0, dtype=np.int64)
+    group = Grouped(contacts.rules.welds, len(contacts.rules.pairs), none, none).now()[0]
+    return {(a, b) for a, b in overlapping if group[a] == group[b]}
 
 
 def _for_ever(scene: Scene, contacts: Contacts, a: int, b: int, depth: float) -> str:

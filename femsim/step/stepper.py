@@ -20,7 +20,7 @@ from femsim.model.bodies.body import Body, StepSettings
 from femsim.model.contact_rules import ContactRules, Welded
 from femsim.scene.described import Described
 from femsim.scene.frictions import anisotropic_pairs, pair_restitution, pair_softness
-from femsim.scene.own_contact import own_pairs
+from femsim.scene.own_contact import fixed_pairs, own_pairs
 from femsim.scene.pairs import ignored_pairs, led_parts, loose_parts
 from femsim.scene.scene import Scene
 from femsim.step import soft_pairs
@@ -540,9 +540,11 @@ def _check_scene(scene: Scene) -> None:
 
 
 def _welds(scene: Scene) -> list[Welded]:
-    """Say what welds hold; obstacles count as welded to the world, which matters only where something else is."""
-    still = [Welded((k, -1), (None, None), None) for k, part in enumerate(scene.parts) if part.body < 0]
-    return [*scene.welds, *still] if scene.welds else []
+    """Say what welds hold, and with them obstacles, which count as welded to the world, and links on fixed joints."""
+    if not scene.welds:
+        return []
+    others = [*((k, -1) for k, part in enumerate(scene.parts) if part.body < 0), *fixed_pairs(scene)]
+    return [*scene.welds, *(Welded(pair, (None, None), None) for pair in others)]
 
 
 def _led(scene: Scene, still: np.ndarray) -> list[Welded]:
