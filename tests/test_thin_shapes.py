@@ -187,3 +187,21 @@ def test_a_wall_that_is_driven_through_is_judged_by_its_thickness() -> None:
     reason = reasons(run)["led_overlap"]
     assert run.verdict == "wrong" and "of the thickness of pot (2 mm)" in reason["text"]
     assert reason["value"] > 0.25
+
+
+def bristles(radius: float) -> fs.Scene:
+    """Three pins above a cube."""
+    scene = fs.Scene("bristles", dt=0.01, duration=0.02, gravity=(0, 0, 0))
+    scene.add_soft("cube", fs.box_tets((0.04, 0.04, 0.04), 4), RUBBER, position=(0, 0, 0))
+    for k, name in enumerate("abc"):
+        scene.add_rigid(name, fs.Capsule(radius * (1.0 + 0.1 * k), 0.03), mass=0.1, position=(0.012 * (k - 1), 0, 0.07))
+        scene.contact_by_faces(name, on=False)
+    return scene
+
+
+def test_all_thin_and_narrow_parts_of_a_hand_are_named_at_once() -> None:
+    """A hand of 24 joints was refused for one link after the other, and then had 14 notes of two lines each."""
+    with pytest.raises(fs.InputError, match=r"contact_by_faces\('a'\), and the same of 'b', 'c', which are thin"):
+        fs.simulate(bristles(0.001))
+    said = [note for note in fs.simulate(bristles(0.005)).notes if "few of them or none bear it" in note]
+    assert len(said) == 1 and said[0].startswith("a is 10 mm across") and said[0].endswith("; b, c are narrow beside it as well")

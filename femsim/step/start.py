@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 import numpy as np
 
@@ -22,6 +22,8 @@ from femsim.step.whole_joints import Grouped
 
 #: Of a rigid part inside another one or an obstacle, refused is more than this part of the smaller size of the two.
 DEEP = 0.5
+#: So many parts are named in a message.
+_SHOWN = 6
 
 
 def check_start(scene: Scene, contacts: Contacts, vital_signs: VitalSigns, state: State, dt: float) -> list[str]:
@@ -171,16 +173,19 @@ def _between_nodes(
 def _check_thin(scene: Scene, thin: Sequence[Thin]) -> list[str]:
     """Refuse shapes that fit between the surface nodes of soft bodies in contact with them; note those whose edge does."""
     notes: dict[tuple[int, int], str] = {}
+    needles = {(one.part, one.soft): one for one in reversed(thin) if one.needle and not scene.thin_shapes}
     for one in thin:
         across, edge = 1e3 * one.extents, 1e3 * one.edge
         name, soft = scene.parts[one.part].name, scene.parts[one.soft].name
         if one.needle and not scene.thin_shapes:
+            like = sorted({scene.parts[part].name for part, _ in needles} - {name})
+            too = f", and the same of {_first(map(repr, like))}, which are thin beside soft bodies as well," if like else ""
             raise InputError(
                 f"scene {scene.name!r}: {name!r} is {across[1]:.3g} mm across, and the surface nodes of "
                 f"{soft!r} are {edge:.3g} mm apart: it would pass between them without a force, "
-                f"since contact is at the nodes. Say scene.contact_by_faces({name!r}) if it is made of {WITH_FACES}; else take "
-                f"elements of {across[1]:.2g} mm there, a thicker shape, or thin_shapes=True of the scene where they never have "
-                "contact."
+                f"since contact is at the nodes. Say scene.contact_by_faces({name!r}){too} if it is made of {WITH_FACES}; else "
+                f"take elements of {across[1]:.2g} mm there, a thicker shape, or thin_shapes=True of the scene where they "
+                "never have contact."
             )
         if one.plate and not one.needle:
             faces = has_faces(scene.parts[one.part])
@@ -193,16 +198,28 @@ def _check_thin(scene: Scene, thin: Sequence[Thin]) -> list[str]:
 
 
 def _narrow(scene: Scene, narrow: Sequence[tuple[Thin, float]]) -> list[str]:
-    """Note shapes that few nodes of a soft body, or none, bear."""
-    notes: dict[tuple[int, int], str] = {}
+    """Note shapes that few nodes of a soft body, or none, bear: all of one body in one note, as a hand has many."""
+    found: dict[int, dict[int, tuple[Thin, float]]] = {}
     for one, enough in narrow:
-        name, soft = scene.parts[one.part].name, scene.parts[one.soft].name
-        notes[one.part, one.soft] = (
-            f"{name} is {1e3 * one.extents[1]:.3g} mm across, and the surface nodes of {soft} are {1e3 * one.edge:.3g} mm apart: "
-            f"few of them or none bear it, and the force between them may be off by half and more; take elements of "
-            f"{1e3 * enough:.2g} mm where they touch"
+        found.setdefault(one.soft, {})[one.part] = one, enough
+    notes = []
+    for soft, parts in found.items():
+        ordered = sorted(parts.values(), key=lambda each: each[0].extents[1])
+        first, enough = ordered[0]
+        more = [scene.parts[one.part].name for one, _ in ordered[1:]]
+        notes.append(
+            f"{scene.parts[first.part].name} is {1e3 * first.extents[1]:.3g} mm across, and the surface nodes of "
+            f"{scene.parts[soft].name} are {1e3 * first.edge:.3g} mm apart: few of them or none bear it, and the force between "
+            f"them may be off by half and more; take elements of {1e3 * enough:.2g} mm where they touch"
+            + (f"; {_first(more)} {'are' if len(more) > 1 else 'is'} narrow beside it as well" if more else "")
         )
-    return list(notes.values())
+    return notes
+
+
+def _first(names: Iterable[str]) -> str:
+    """Return the first of many names, and how many more there are."""
+    every = list(names)
+    return ", ".join(every[:_SHOWN]) + (f" and {len(every) - _SHOWN} more" if len(every) > _SHOWN else "")
 
 
 def _thin_on_rods(scene: Scene, thin: Sequence[ThinOnRod]) -> list[str]:
