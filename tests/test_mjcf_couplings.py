@@ -54,3 +54,23 @@ def test_note_on_a_loop_says_where_to_close_it(tmp_path: Path) -> None:
     (note,) = (note for note in robot.notes if "connect" in note)
     assert "a 'ball' of 'c' and 'a' at (0.1, 0, 0.15) in the frame of 'c'" in note
     assert robot.pose("c", {}, tool=(0.1, 0.0, 0.15))[0] == pytest.approx((0.1, 0.0, 0.2))
+
+
+def test_note_on_tendons_names_those_that_couple_joints(tmp_path: Path) -> None:
+    """Fingers of hands that labs use are coupled by the range or the spring of a tendon; "<tendon> is not read" hid that."""
+    two = '<joint joint="j" coef="0.007"/><joint joint="k" coef="-0.008"/>'
+    kinds = {
+        "r": 'range="-0.001 0.001"', "s": 'stiffness="0.4" range="-1 1" limited="false"', "free": "",
+        "off": 'limited="false" range="0 1"',
+        "eq": 'range="-1 1"', "d": 'class="c"',
+    }  # fmt: skip
+    fixed = "".join(f'<fixed name="{name}" {by}>{two}</fixed>' for name, by in kinds.items())
+    alone = '<fixed name="one" range="0 1"><joint joint="j" coef="1"/></fixed>'
+    default = '<default><default class="c"><tendon frictionloss="0.2"/></default></default>'
+    after = f'<tendon>{fixed}{alone}</tendon><equality><tendon tendon1="eq"/></equality>{default}'
+    (note,) = (note for note in fs.load_robot(written(tmp_path, arm("", after))).notes if "tendon" in note)
+    said = (
+        "drive them together: 'r' (0.007 'j' + -0.008 'k', by range -0.001 0.001), 's' (0.007 'j' + -0.008 'k', by stiffness 0.4)"
+    )
+    assert note.endswith(f"{said}, 'd' (0.007 'j' + -0.008 'k', by frictionloss 0.2)")
+    assert not fs.load_robot(written(tmp_path, arm("", "<tendon/>"))).notes

@@ -16,7 +16,7 @@ from femsim.base.errors import did_you_mean
 from femsim.model.mjcf_attach import Bases, attach
 from femsim.model.mjcf_elements import MjcfElements
 from femsim.model.mjcf_includes import include
-from femsim.model.mjcf_left import friction_left, keys_left
+from femsim.model.mjcf_left import friction_left, keys_left, tendons_left
 from femsim.model.mjcf_meshes import Moments
 from femsim.model.mjcf_replicate import replicate
 from femsim.model.mjcf_words import ATTRIBUTES, EQUALITIES, FLAGS
@@ -409,7 +409,7 @@ class _Reader(MjcfElements):
         """Joints, with those that follow others by an equality, of two joints or of a tendon over two."""
         joints = {joint.name: joint for joint in self.joints}
         given = [one for equality in self.root.findall("equality") for one in equality]
-        keeps = False
+        keeps: list[str] = []
         for element in [self.whole("an <equality>", one, "main", "equality") for one in given]:
             names = [element.get(key, "") for key in ("joint1", "joint2")]
             where = f"the equality of {names[0]!r}"
@@ -434,9 +434,9 @@ class _Reader(MjcfElements):
             shape = self.numbers(where, element, "polycoef", 5)
             if first not in joints or (shape[2:].any() and not pulled):
                 raise self.wrong(where, "names no joint, or is more than linear; allowed is joint1 = a + b joint2.")
-            keeps |= bool(pulled)
             if pulled:  # its length stays: what it asks for beside, then what one joint asks of the other
                 shape[:2] = shape[0] / pulled[first], -pulled[second] / pulled[first]
+                keeps.append(element.get("tendon1", ""))
             own = joints[first]
             if own.mimic is not None:
                 raise self.wrong(where, "is the second of this joint; it can follow one joint, so take one of them out.")
@@ -446,8 +446,10 @@ class _Reader(MjcfElements):
                 self.note(f"{where} is left out; at no position are both {first!r} and {second!r} within their ranges")
                 continue
             joints[first] = replace(own, mimic=(second, float(shape[1]), offset))
-        if self.root.find("tendon") is not None:
-            self.note("of <tendon> only the joints that an <equality> couples are read" if keeps else "<tendon> is not read")
+        if fixed := [one for tendon in self.root.findall("tendon") for one in tendon]:
+            said = "of <tendon> only the joints that an <equality> couples are read" if keeps else "<tendon> is not read"
+            pairs = [(one, self.whole("a <tendon>", one, "main", "tendon")) for one in fixed if one.tag == "fixed"]
+            self.note(said + tendons_left(pairs, [*joints], keeps))
         return list(joints.values())
 
     def _pulled(self, element: Element) -> dict[str, float]:

@@ -50,6 +50,33 @@ def keys_left(keys: Sequence[Element], joints: Sequence[RobotJoint], free: bool)
     return said
 
 
+def tendons_left(tendons: Sequence[tuple[Element, Element]], joints: Sequence[str], coupling: Sequence[str]) -> str:
+    """Name fixed tendons that couple joints of the robot by a range, a spring or friction, as the end of a note; "" without any.
+
+    Parameters
+    ----------
+    tendons : sequence of (Element, Element)
+        All <fixed> of the file, and with what they have by default.
+    joints : sequence of str
+        Names of the joints of the robot.
+    coupling : sequence of str
+        Names of tendons that are read.
+    """
+    found = []
+    for given, tendon in tendons:
+        pulled = [(one.get("coef", "?"), one.get("joint", "")) for one in given.findall("joint")]
+        by = [key for key in ("range", "stiffness", "damping", "frictionloss") if _numbers(tendon.get(key, "")).any()]
+        if tendon.get("limited") == "false":
+            by = [key for key in by if key != "range"]
+        if len(pulled) > 1 and by and tendon.get("name") not in coupling and all(joint in joints for _, joint in pulled):
+            way = " + ".join(f"{coefficient} {joint!r}" for coefficient, joint in pulled)
+            found.append(f"{tendon.get('name', '')!r} ({way}, by {' and '.join(f'{key} {tendon.get(key)}' for key in by)})")
+    if not found:
+        return ""
+    more = f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
+    return f"; these couple joints that move by themselves here, so drive them together: {', '.join(found[:_SHOWN])}{more}"
+
+
 def _start(places: np.ndarray, moving: Sequence[RobotJoint], free: bool) -> str:
     """Arguments of add_robot for the places of a key; without joints that are at 0, and those that mimic others."""
     words, at, given = [], 0, []
