@@ -142,7 +142,7 @@ class _Reader(MjcfElements):
         if len(self.turns) > 1 and max(self.turns) <= 2.0 * np.pi and not self.says_angle:
             self.note(
                 f"ranges of its {len(self.turns)} joints are up to {max(self.turns):.4g} degrees, as no <compiler> says what "
-                'angles are; if they are radians, say <compiler angle="radian"/>'
+                'angles are; if they are radians, say <compiler angle="radian"/>, in it or in one that includes it'
             )
         if self.springs:
             how = "as a servo each would be drive_joint with such a stiffness, a motion that stays there, and damping=0"
