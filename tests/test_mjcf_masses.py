@@ -58,6 +58,10 @@ def test_joints_that_damping_locks_stay_where_the_file_draws_them(tmp_path: Path
     place = robot.pose("b", {"z": 0.5}, tool=robot.links[-1].centre)[0]
     turned = np.array([0.1 - 0.1 * np.cos(0.5) + 0.1 * np.sin(0.5), 0.0, 0.2 + 0.1 * np.sin(0.5) + 0.1 * np.cos(0.5)])
     assert place == pytest.approx(turned)
+    for pair in ('joint1="x" joint2="z"', 'joint1="z" joint2="x"'):  # refused as a mimic of what neither turns nor slides
+        coupled = f"<equality><joint {pair}/></equality>"
+        other = read(tmp_path, f'<mujoco><compiler angle="radian"/><worldbody>{body}</worldbody>{coupled}</mujoco>')
+        assert other.joint_names() == ["z"] and "is left out; 'x' is read as fixed" in other.notes[-1]
 
 
 def test_of_two_meshes_of_one_name_the_first_is_read_and_a_note_says_so(tmp_path: Path) -> None:

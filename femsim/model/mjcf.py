@@ -349,7 +349,8 @@ class _Reader(MjcfElements):
                 # the frame at position zero; the file draws it at ref
                 back = -ref * axis / max(float(np.linalg.norm(axis)), 1.0 / MOST)
                 there = Rotation.from_rotvec(frame)
-                way, frame = (way + there.apply(back), frame) if kind == "slide" else (way, _behind(there, back))
+                behind = np.asarray((there * Rotation.from_rotvec(back)).as_rotvec())
+                way, frame = (way + there.apply(back), frame) if kind == "slide" else (way, behind)
                 self.drawn[label] = ref
             given = cast(JointKind, _KINDS[kind])
             self.joints.append(RobotJoint(label, parent, child, given, way, frame, axis, **self._options(what, joint, kind)))
@@ -428,6 +429,9 @@ class _Reader(MjcfElements):
                 continue
             if not (active and second and (element.tag == "joint" or pulled)):
                 self.note(self._not_read(element, active))
+                continue
+            if locked := [one for one in names if one in joints and joints[one].kind == "fixed"]:
+                self.note(f"{where} and {second!r} is left out; {locked[0]!r} is read as fixed")
                 continue
             words = element.get("polycoef", "").split()
             element.set("polycoef", " ".join(words + ["0", "1", "0", "0", "0"][len(words) :]))
@@ -580,11 +584,6 @@ def _shifted(seen: Piece | TriMesh, by: np.ndarray) -> Piece | TriMesh:
     if isinstance(seen, Piece):
         return Piece(seen.shape, np.asarray(seen.position) + by, seen.rotation)
     return make_trimesh(seen.points + by, seen.triangles, name=seen.name, source=seen.source)
-
-
-def _behind(there: Rotation, turn: np.ndarray) -> np.ndarray:
-    """Rotation vector (3,), rad, of a turn in a frame that is turned itself."""
-    return np.asarray((there * Rotation.from_rotvec(turn)).as_rotvec())
 
 
 def _summed(parts: Sequence[Moments]) -> Moments:
