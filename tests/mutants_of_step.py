@@ -241,6 +241,11 @@ MUTANTS = (
         "test_locked.py",
     ),
     Mutant(
+        "physics", "what undoes an overlap in zero gravity counts as a runaway force", STEP + "locked.py",
+        "(usual + undoing_force(contacts.gap, problem, rules))", "usual",
+        "test_locked.py",
+    ),
+    Mutant(
         "physics", "blows from elsewhere count as runaway forces", STEP + "locked.py",
         "return not first.solution.converged or report", "return True or report",
         "test_locked.py",

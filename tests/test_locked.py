@@ -194,3 +194,22 @@ def test_a_state_remembers_that_nothing_is_pushed(monkeypatch: pytest.MonkeyPatc
         assert simulation.state.unpushed == 6
         simulation.step(10)
         assert simulation.state == end
+
+
+@pytest.mark.parametrize("soft", [True, False])
+def test_an_overlap_that_nothing_locks_is_undone_in_zero_gravity(soft: bool) -> None:
+    """A cube at rest, and a string round a post, 5e-6 m too deep and without friction, were called locked and stayed so."""
+    scene = fs.Scene("floating", dt=0.005, duration=0.1, gravity=(0, 0, 0))
+    if soft:
+        scene.add_soft("body", fs.box_tets((0.02, 0.02, 0.02), 2), "ecoflex_00_50", position=(0, 0, 0.01 - 5e-6))
+        other = scene.add_floor()
+    else:
+        angle = np.linspace(-np.pi / 2, np.pi / 2, 26)
+        points = np.column_stack([0.006 * np.cos(angle), 0.006 * np.sin(angle), 0.0 * angle])
+        scene.add_rod("body", points, fs.circular_section(0.001), fs.Elastic(1e6, 0.49, 1000.0, name="rubber"))
+        other = scene.add_obstacle("post", fs.Cylinder(0.005, 0.01))
+    scene.set_friction("body", other, 0.0)
+    run = fs.simulate(scene)
+    depth = run.steps["max_penetration_m"]
+    assert run.verdict == "good" and not run.info["health"]["reasons"]
+    assert depth[0] > 3e-6 and depth[-1] < 0.1 * depth[0]

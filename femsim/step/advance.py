@@ -192,7 +192,9 @@ def _step(stepper: Stepper) -> StepReport:
                 stepper.system.couplings[weakest].break_off()
                 stepper.state = before = stepper.system.remember(before)
                 continue
-            if pushing and runs_away(report, before, stepper.system, stepper.settings, stepper.scene.margin):
+            assert stepper.problem is not None
+            rules, margin = stepper.contacts.rules, stepper.scene.margin
+            if pushing and runs_away(report, before, stepper.system, stepper.settings, margin, stepper.problem, rules):
                 first, tried, pushing = (report, _Outcome.of(stepper)), report.solves, False
                 stepper.restore(before)
                 continue

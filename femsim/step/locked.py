@@ -11,14 +11,18 @@ import math
 
 import numpy as np
 
+from contact import ContactProblem
+from contact.metrics_kernels import TINY
 from femsim.model.bodies.body import StepSettings
+from femsim.model.contact_rules import ContactRules
 from femsim.step.report import StepReport
 from femsim.step.state import State
 from femsim.step.system import System
 
 #: Steps that push nothing apart after one that only found bounded forces so.
 UNPUSHED = 8
-#: Forces run away that are so many times those of the step before, and as what carries all bodies and stops them in a step.
+#: Forces run away that are so many times those of the step before, and as what carries all bodies, stops them in a step and
+#: undoes their overlap.
 _GROWN = 10.0
 #: Deepest overlap that may stay, in contact margins.
 _SHALLOW = 1e-2
@@ -32,7 +36,24 @@ def usual_force(system: System, settings: StepSettings, state: State) -> float:
     return mass * float(np.linalg.norm(settings.gravity)) + math.sqrt(2.0 * mass * energy) / settings.dt
 
 
-def runs_away(report: StepReport, before: State, system: System, settings: StepSettings, margin: float) -> bool:
+def undoing_force(gap: np.ndarray, problem: ContactProblem, rules: ContactRules) -> np.ndarray:
+    """Force, N, (nc,), that undoes the overlap of each contact, of gaps in m, as fast as a step does where nothing else resists.
+
+    In zero gravity, and beside stiff bodies, it is far above what carries them, and no sign that anything is locked.
+    """
+    speed = np.minimum(rules.correction * np.maximum(-gap, 0.0) / problem.dt, rules.max_correction)
+    return speed / np.maximum(problem.compliance[:, 0], TINY)
+
+
+def runs_away(
+    report: StepReport,
+    before: State,
+    system: System,
+    settings: StepSettings,
+    margin: float,
+    problem: ContactProblem,
+    rules: ContactRules,
+) -> bool:
     """Whether contacts press so much more than in the step before, ``before``, that undoing their overlaps may be why.
 
     Parameters
@@ -45,6 +66,8 @@ def runs_away(report: StepReport, before: State, system: System, settings: StepS
         What it moved, and how.
     margin : float, m
         Contact margin of the scene.
+    problem, rules : ContactProblem and ContactRules
+        Its contact problem, and how fast overlaps are undone.
     """
     if report.solution.status == "infeasible":
         return False
@@ -54,8 +77,11 @@ def runs_away(report: StepReport, before: State, system: System, settings: StepS
         return False
     contacts = report.contacts
     size = np.linalg.norm(contacts.force, axis=1)
-    pushed = (contacts.gap < 0.0) & (size > _GROWN * usual_force(system, settings, before)) & grown[contacts.part].any(axis=1)
-    return bool(pushed.any()) and -float(contacts.gap[pushed].min()) <= _SHALLOW * margin
+    usual = usual_force(system, settings, before)
+    pushed = (contacts.gap < 0.0) & (size > _GROWN * usual) & grown[contacts.part].any(axis=1)
+    if not pushed.any() or -float(contacts.gap[pushed].min()) > _SHALLOW * margin:
+        return False
+    return bool((pushed & (size > _GROWN * (usual + undoing_force(contacts.gap, problem, rules)))).any())
 
 
 def calmer(report: StepReport, first: StepReport) -> bool:
