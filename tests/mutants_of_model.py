@@ -258,6 +258,11 @@ MUTANTS = (
     ),
     # ------------------------------------------------------------------ judges
     Mutant(
+        "judges", "rods may be stretched beyond what holds their links in line", BODIES + "rod.py",
+        "np.divide(shear, along - shear,", "np.divide(along, along - shear,",
+        "test_rod_stretch.py",
+    ),
+    Mutant(
         "judges", "Rayleigh alpha in the balance", BODIES + "soft.py",
         "outside -= self.elastic.rayleigh_alpha *", "outside += self.elastic.rayleigh_alpha *",
         "test_work_of_damping.py",

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from femsim.model.actuators import Chamber
-from femsim.model.bodies.kinds import robot
+from femsim.model.bodies.kinds import robot, rods
 from femsim.model.compliance import CompliantDrive
 from femsim.model.faces import WITH_FACES
 from femsim.run.verdict import Findings, Reason, When
@@ -113,10 +113,12 @@ class HealthWatch:
         self._effort(report, when)
         if report.step % _EVERY == 0:
             self._whereabouts(when)
+            self._stretch(when)
 
     def finish(self, steps: int) -> None:
         """Judge what only the end tells: shares of the steps, and elements that stayed inverted."""
         self._judge_shares(self.findings, steps)
+        self._stretch(When(steps, self._stepper.state.t))
         for k, count in enumerate(self._inverted):
             reason = self.findings.reasons.get(f"inverted {self._stepper.scene.bodies[k].name}")
             if count and reason is not None:
@@ -371,6 +373,18 @@ class HealthWatch:
                 "collapsed", [coupling.name], 1.0, (0.0, 0.0), when,
                 f"the walls of {coupling.name} passed through each other: its volume is {coupling.reading()[1]:.3g} m^3",
                 "Give its body self_contact=True, or less suction.",
+            )  # fmt: skip
+
+    def _stretch(self, when: When) -> None:
+        """Judge how far rods are stretched beside what their links bear in line."""
+        system = self._stepper.system
+        for rod in rods(system.bodies):
+            stretch, most = rod.stretch(self._stepper.state.q[system.q_slices[system.bodies.index(rod)]])
+            self.findings.judge(
+                "stretch", [rod.name], stretch / most, self._bounds.stretch, when,
+                f"{rod.name} is stretched by {stretch:.0%}: from {most:.0%} on its links turn aside rather than stretch, since "
+                "its law is linear and shear is softer",
+                "Stretch it less, or make it a soft body with a law for rubber.",
             )  # fmt: skip
 
     def _springs(self, when: When) -> None:

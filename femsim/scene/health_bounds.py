@@ -49,6 +49,8 @@ class HealthBounds:
         Distance that a body moves in one step, relative to its own extent.
     turn : (float, float), rad
         Turn of a rigid body or of a link of a rod in one step.
+    stretch : (float, float)
+        Stretch of a rod, relative to that from which its links turn aside; looked at in every tenth step and at the end.
     motor : (float, float)
         Effort, or speed, of a joint that follows a motion exactly, its mean over 50 ms, relative to the most that its robot says.
     halved : (float, float)
@@ -80,6 +82,7 @@ class HealthBounds:
     unconverged: Bounds = (0.0, 0.05)
     way: Bounds = (2.0, NEVER)
     turn: Bounds = (1.0, NEVER)
+    stretch: Bounds = (1.0, NEVER)
     motor: Bounds = (1.05, NEVER)
     halved: Bounds = (0.2, NEVER)
     fallbacks: Bounds = (0.2, NEVER)

@@ -225,6 +225,20 @@ class Rod(SteppedRod):
         self.update_joints(q)
         return self.strained.strain / self._joints.lengths[:, None]
 
+    def stretch(self, q: np.ndarray) -> tuple[float, float]:
+        """Largest stretch between two links, and that from which these give way sideways, infinite where none do.
+
+        Links of stretch e stay in line as long as k G A (1 + e) is above E A e. Beyond, those that turn aside store less energy.
+        """
+        stiffness = self._joints.stiffness[1:-1]
+        shear, along = np.minimum(stiffness[:, 0], stiffness[:, 1]), stiffness[:, 2]
+        if not (along > shear).any():
+            return 0.0, np.inf
+        stretch = np.linalg.norm(self.strains(q)[1:-1, :3] + [0.0, 0.0, 1.0], axis=1) - 1.0
+        most = np.divide(shear, along - shear, out=np.full(len(shear), np.inf), where=along > shear)
+        worst = int(np.argmax(stretch / most))
+        return float(stretch[worst]), float(most[worst])
+
     def joint_wrenches(self, q: np.ndarray) -> np.ndarray:
         """Elastic force (N) and moment (N m) in each joint, (n + 1, 6), world.
 
