@@ -455,8 +455,8 @@ START = {
         (lambda: fs.RodEnd("clamped", on="box", motion=still), ("motion and a holder", "drive the holder")),
         (lambda: fs.RodEnd("free", on="box"), ("free end", "'clamped' or 'hinged'")),
         (lambda: ("bax", START["box"]), ("start of rod", "'bax'", "add it first", "did you mean 'box'")),
-        (lambda: ("rod", START["box"]), ("start of rod", "the rod itself")),
-        (lambda: ("other", (0, 1, 0)), ("'other'", "a rod", "allowed are")),
+        (lambda: ("rod", START["box"]), ("start of rod", "the rod itself", "ring", "one small rigid body")),
+        (lambda: ("other", (0, 1, 0)), ("'other'", "a rod", "allowed are", "scene.join")),
         (lambda: ("box", (0.0241, 0, 0)), ("'box'", "4.1 mm", "3 mm")),
         (lambda: ("block", (0.2, 0, 0.02)), ("'block'", "10 mm", "3 mm")),
         (lambda: ("hand.pad", (0.5, 0, 0.01)), ("'hand.pad'", "mm from its surface")),
@@ -475,6 +475,26 @@ def test_bad_holders_are_refused(make: Callable[[], object], words: tuple[str, .
     for word in words:
         assert word in str(caught.value)
     assert [len(x) for x in (scene.bodies, scene.parts, scene.couplings, scene.no_contact)] == before
+
+
+def test_rods_are_joined_as_their_messages_say() -> None:
+    """A ring, whose ends a small ball holds, hangs on a string, to which it is welded: the string bears both."""
+    scene = fs.Scene("ring", dt=0.01, duration=0.5, theta=1.0)
+    angle, radius = np.linspace(0.0, 2 * np.pi, 31), 0.05
+    ring = np.column_stack([radius * np.sin(angle), 0.0 * angle, -radius * np.cos(angle)])
+    scene.add_rigid("clip", fs.Sphere(0.003), mass=0.001, position=tuple(ring[0]))
+    scene.add_rod(
+        "ring", ring, ROUND, RUBBER, start=fs.RodEnd("clamped", on="clip"), end=fs.RodEnd("clamped", on="clip"),
+        translational_damping=2.0,
+    )  # fmt: skip
+    scene.add_rod("string", line(4, (0, 0, 0.2), (0, 0, radius)), ROUND, RUBBER, start=fs.RodEnd("clamped"))
+    with pytest.raises(fs.InputError, match=r"both are the same; .* ring are held on one small rigid body"):
+        scene.join("ring", "ring", at=tuple(ring[0]))
+    scene.join("string", "ring", at=(0, 0, radius))
+    scene.sensor("root", "string", kind="start")
+    run = fs.simulate(scene)
+    weight = 9.81 * sum(body.mass for body in scene.bodies)
+    assert run.verdict == "good" and run.sensors["root"].force[-1, 2] == pytest.approx(-weight, rel=0.02)
 
 
 @pytest.mark.parametrize("on", list(START))

@@ -445,16 +445,19 @@ def _holder(scene: SceneContents, what: str, rod: str, end: RodEnd) -> int:
     name = end.on if isinstance(end.on, str) else end.on.parts[0]
     names = scene.part_names
     if name == rod:
-        raise InputError(f"{what} is held by the rod itself; name another body, or join the tips by one ring of points.")
+        raise InputError(
+            f"{what} is held by the rod itself; name another body. Both ends of a ring are held on one small rigid body."
+        )
     if name not in names:
         raise InputError(
             f"{what} is held by {name!r}, which the scene does not have (yet); add it first{did_you_mean(name, names)}"
         )
     body = scene.body_of(scene.parts[names.index(name)])
     if body is not None and not body.holds_rods:
+        advice = " A weld joins two rods: scene.join." if body.what == "rod" else ""
         raise InputError(
             f"{what} is held by {name!r}, a {body.what}; allowed are rigid bodies, grippers, links of robots, soft bodies and "
-            "obstacles."
+            f"obstacles.{advice}"
         )
     return names.index(name)
 

@@ -56,9 +56,10 @@ def join(
     numbers = [-1 if part < 0 else scene.parts[part].body for part in parts]
     two_links = parts[0] != parts[1] and numbers[0] >= 0 and scene.bodies[numbers[0]].rigid
     if numbers[0] == numbers[1] and not two_links:
-        raise InputError(
-            f"{what}: {'both stand still' if numbers[0] < 0 else 'both are the same'}; join two bodies, or two links of a robot."
-        )
+        same = "both stand still" if numbers[0] < 0 else "both are the same"
+        ring = numbers[0] >= 0 and scene.bodies[numbers[0]].what == "rod"
+        advice = " Both ends of a ring are held on one small rigid body: fs.RodEnd(on=...)." if ring else ""
+        raise InputError(f"{what}: {same}; join two bodies, or two links of a robot.{advice}")
     if numbers[0] < 0:
         raise InputError(f"{what}: {first!r} stands still; name the body that moves first.")
     number = 1 + sum(c.joins for c in scene.couplings)
