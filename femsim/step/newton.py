@@ -372,8 +372,8 @@ class _Search:
     def _by_whole_tangents(self) -> Held | None:
         """Return the nearest place to which whole tangents lead, at which the residual was asked last; None where none is nearer.
 
-        Contacts are held in their states, see :mod:`femsim.step.whole_tangents`. Nearer is what lacks less force: what moves wildly
-        has large forces, of which it may lack a smaller part.
+        Contacts are held in their states, see :mod:`femsim.step.whole_tangents`. Nearer is what lacks less force: what moves
+        wildly has large forces, of which it may lack a smaller part.
         """
         system, last, tolerance = self._system, self.last, self._newton.tolerance or 0.0
         problem = last.problem

@@ -480,10 +480,9 @@ class System:
 
     def turned(self, v: np.ndarray) -> float:
         """Return the fastest turn of a link of a rod by velocities, (n,), rad/s."""
-        rods = [
-            v[own].reshape(-1, 6)[:, 3:] for body, own in zip(self.bodies, self.v_slices, strict=True) if body.kind == "links"
-        ]
-        return max((float(np.abs(turns).max()) for turns in rods), default=0.0)
+        both = zip(self.bodies, self.v_slices, strict=True)
+        turns = [v[own].reshape(-1, 6)[:, 3:] for body, own in both if body.kind == "links"]
+        return max((float(np.abs(turn).max()) for turn in turns), default=0.0)
 
     @once
     def whole(self) -> WholeTangents:
