@@ -178,6 +178,12 @@ def test_what_is_no_material_and_no_scene_is_named() -> None:
             fs.Simulation(given)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("folder", ["results/grip", Path("grip")])
+def test_a_folder_in_place_of_the_solver_is_told_where_it_goes(folder: str) -> None:
+    with pytest.raises(fs.InputError, match=r"solver '.*grip' is unknown; a folder for results is out='.*grip'\.$"):
+        fs.simulate(cube(), folder)
+
+
 def test_results_answer_a_wrong_name_with_those_that_there_are() -> None:
     made = cube()
     made.sensor("grip", "cube")

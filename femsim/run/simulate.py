@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from functools import partial
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any, Literal
 
 import numpy as np
@@ -265,6 +265,8 @@ def solver_of(call: Call) -> Solver:
     """
     if "tolerance" in (call.solver_options or {}):
         raise InputError("solver_options holds a tolerance; give it as the argument tolerance.")
+    if isinstance(call.solver, PurePath) or (isinstance(call.solver, str) and not {"/", "\\"}.isdisjoint(call.solver)):
+        raise InputError(f"solver {str(call.solver)!r} is unknown; a folder for results is out={str(call.solver)!r}.")
     factorizes = call.solver in SOLVERS and issubclass(SOLVERS[call.solver].options, FactorizationOptions)
     options = {"max_iterations": call.max_iterations} | ({"threads": call.threads} if factorizes else {})
     return make_solver(call.solver, tolerance=call.tolerance, **(options | (call.solver_options or {})))
