@@ -37,6 +37,7 @@ from femsim.model.drives import (
     Motion as Motion,
     Profile as Profile,
 )
+from femsim.model.joint_springs import RobotSpring as RobotSpring
 from femsim.model.paths import (
     ToolPath as ToolPath,
     load_path as load_path,

@@ -10,7 +10,7 @@
 `couplings`, `actuators`, `swings`
     Forces between bodies that are implicit in the system: rod ends that bodies hold, chambers under pressure, tendons; what
     keeps stiff fluids and cables from turning round in each step.
-`joined`, `joints`, `joint_friction`, `kept_shape`
+`joined`, `joints`, `joint_friction`, `joint_springs`, `kept_shape`
     Welds, hinges, sliders, balls and glue between bodies: rows of the contact problem that hold two frames together; dry friction
     of the joints of robots, a row as well; nodes of a soft body that move together (``patch_kernels``, with their frame).
 `drives`, `holds`, `compliance`, `commands`
@@ -20,7 +20,7 @@
     Links and joints of a robot by name, checked, put in order as a tree; files that describe one, and what their readers share
     (``mjcf_elements``, single elements of MJCF; ``mjcf_words``, the attributes that it knows; ``mjcf_assets``, its meshes;
     ``mjcf_meshes``, their mass; ``mjcf_includes``, files within files; ``mjcf_attach``, models of
-    other files; ``mjcf_replicate``, copies; ``mjcf_left``, what is left to the scene, in words).
+    other files; ``mjcf_replicate``, copies; ``mjcf_springs``, of tendons; ``mjcf_left``, what is left to the scene, in words).
 `paths`, `path_files`, `robot_paths`
     Paths that robots write: checked poses over time that become a motion; the files that hold them; paths of joints, found by
     inverse kinematics or read.

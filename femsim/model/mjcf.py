@@ -13,12 +13,14 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from femsim.base.errors import did_you_mean
+from femsim.model.joint_springs import RobotSpring
 from femsim.model.mjcf_attach import Bases, attach
 from femsim.model.mjcf_elements import MjcfElements
 from femsim.model.mjcf_includes import include
-from femsim.model.mjcf_left import friction_left, keys_left, tendons_left
+from femsim.model.mjcf_left import equality_left, friction_left, keys_left, tendons_left
 from femsim.model.mjcf_meshes import Moments
 from femsim.model.mjcf_replicate import replicate
+from femsim.model.mjcf_springs import tendon_springs
 from femsim.model.mjcf_words import ATTRIBUTES, EQUALITIES, FLAGS
 from femsim.model.robot_files import MOST
 from femsim.model.robots import JointKind, Robot, RobotJoint, RobotLink
@@ -63,10 +65,10 @@ def read_mjcf(path: Path, root: Element, balance_inertia: bool, tree: str | None
     hinge, slide, ball and free with range, ref, damping (above 1e9 it locks them), frictionloss and armature, geoms box,
     sphere, capsule, cylinder, ellipsoid (as a mesh of its volume, with its own inertia) and mesh (from files or numbers),
     also fitted to a mesh, frames, <replicate>, included files, attached models, defaults with classes, angles in degrees or
-    radians, all ways to write a turn, <equality><joint>, and that of a fixed tendon over two joints, as mimic; who has
-    contact with whom by contype, conaffinity, <contact><exclude> and <pair>. Noted and left out are actuators, sensors, other
-    tendons, springs, other equalities, friction, keyframes, and what stands still in the world. Refused is what would make
-    another robot: composites, several trees without a choice, other geoms that count.
+    radians, all ways to write a turn, <equality><joint>, and that of a fixed tendon over two joints, as mimic; springs and
+    dampers of fixed tendons; who has contact with whom by contype, conaffinity, <contact><exclude> and <pair>. Noted and left
+    out are actuators, sensors, other tendons, springs of joints, other equalities, friction, keyframes, and what stands still
+    in the world. Refused is what would make another robot: composites, several trees without a choice, other geoms that count.
 
     Raises
     ------
@@ -86,6 +88,9 @@ class _Reader(MjcfElements):
         self.joints: list[RobotJoint] = []
         #: position of each joint with a ref where the file draws it, rad or m
         self.drawn: dict[str, float] = {}
+        #: where joints have their springref, rad or m, and springs of tendons over joints
+        self.rests: dict[str, float] = {}
+        self.tendons: list[RobotSpring] = []
         #: joints with springs, as a note names them, and those with springs and dampers
         self.springs: list[str] = []
         self.dampers: list[str] = []
@@ -157,7 +162,7 @@ class _Reader(MjcfElements):
         coupled = self._mimics()
         if starts := [one for frame in self.root.findall("keyframe") for one in frame.findall("key")]:
             self.note(keys_left(starts, coupled, kinds == ["free"]))
-        return self.finished(name, self._weighed(), coupled, self._no_contact())
+        return self.finished(name, self._weighed(), coupled, self._no_contact(), self.tendons)
 
     def _chosen(self, bodies: Sequence[_Held], tree: str | None) -> _Held:
         """Body of the world with the tree that is asked for, or the only one."""
@@ -335,6 +340,7 @@ class _Reader(MjcfElements):
                 raise self.wrong(
                     what, f"is {'free' if joint.tag == 'freejoint' else kind!r}; allowed below the base are {', '.join(_KINDS)}."
                 )
+            self.rests[label] = (1.0 if kind == "slide" else self.angle) * self._first(what, joint, "springref")
             at = held.place + held.turn.apply(self.numbers(what, joint, "pos", 3, "0 0 0"))
             child = name if k == len(joints) - 1 else f"{name}_{k + 1}"
             if child != name:
@@ -428,7 +434,7 @@ class _Reader(MjcfElements):
                 self.note(f"{where} and {second!r} is left out; it is one of another tree")
                 continue
             if not (active and second and (element.tag == "joint" or pulled)):
-                self.note(self._not_read(element, active))
+                self.note(equality_left(self, self.origins, element, active))
                 continue
             if locked := [one for one in names if one in joints and joints[one].kind == "fixed"]:
                 self.note(f"{where} and {second!r} is left out; {locked[0]!r} is read as fixed")
@@ -451,9 +457,10 @@ class _Reader(MjcfElements):
                 continue
             joints[first] = replace(own, mimic=(second, float(shape[1]), offset))
         if fixed := [one for tendon in self.root.findall("tendon") for one in tendon]:
-            said = "of <tendon> only the joints that an <equality> couples are read" if keeps else "<tendon> is not read"
             pairs = [(one, self.whole("a <tendon>", one, "main", "tendon")) for one in fixed if one.tag == "fixed"]
-            self.note(said + tendons_left(pairs, [*joints], keeps))
+            self.tendons = tendon_springs(self, pairs, joints, self.rests, keeps)
+            if said := tendons_left(pairs, [*joints], keeps, [one.name for one in self.tendons], len(fixed)):
+                self.note(said)
         return list(joints.values())
 
     def _pulled(self, element: Element) -> dict[str, float]:
@@ -471,20 +478,6 @@ class _Reader(MjcfElements):
         """Two joints in the order follower, leader: the second follows the first, unless it follows another one already."""
         taken = [one in joints and joints[one].mimic is not None for one in names]
         return (names if taken == [False, True] else names[::-1]) or [""]
-
-    def _not_read(self, element: Element, active: bool) -> str:
-        """Say that an equality is not read, and what to do instead."""
-        ends = [element.get(key, "") or "world" for key in ("body1", "body2")]
-        tag, said = element.tag, f"<equality><{element.tag}> is not read"
-        if not active or tag not in ("connect", "weld"):
-            return f"{said}; {'it is not active' if not active else 'what it couples moves by itself'}"
-        if ends[0] not in self.origins or tag == "weld":
-            return f"{said}; two links are joined by scene.join"
-        anchor = self.origins[ends[0]] + self.numbers("<connect>", element, "anchor", 3, "0 0 0")
-        at = ", ".join(f"{one:.6g}" for one in anchor)
-        return (
-            f"{said}; close it by scene.join, with a 'ball' of {ends[0]!r} and {ends[1]!r} at ({at}) in the frame of {ends[0]!r}"
-        )
 
     # ---- matter
 

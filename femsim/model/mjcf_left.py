@@ -8,6 +8,7 @@ from xml.etree.ElementTree import Element
 import numpy as np
 from scipy.spatial.transform import Rotation
 
+from femsim.model.mjcf_elements import MjcfElements
 from femsim.model.robots import RobotJoint
 
 #: So many keyframes or bodies are named.
@@ -50,8 +51,35 @@ def keys_left(keys: Sequence[Element], joints: Sequence[RobotJoint], free: bool)
     return said
 
 
-def tendons_left(tendons: Sequence[tuple[Element, Element]], joints: Sequence[str], coupling: Sequence[str]) -> str:
-    """Name fixed tendons that couple joints of the robot by a range, a spring or friction, as the end of a note; "" without any.
+def equality_left(reader: MjcfElements, origins: Mapping[str, np.ndarray], element: Element, active: bool) -> str:
+    """Say that an equality is not read, and what to do instead.
+
+    Parameters
+    ----------
+    reader : MjcfElements
+        Reads its numbers.
+    origins : mapping of str to ndarray, (3,), m
+        Origin of the frame of each body in that of its link.
+    element : Element
+        The equality, with what it has by default.
+    active : bool
+        Whether it is.
+    """
+    ends = [element.get(key, "") or "world" for key in ("body1", "body2")]
+    tag, said = element.tag, f"<equality><{element.tag}> is not read"
+    if not active or tag not in ("connect", "weld"):
+        return f"{said}; {'it is not active' if not active else 'what it couples moves by itself'}"
+    if ends[0] not in origins or tag == "weld":
+        return f"{said}; two links are joined by scene.join"
+    anchor = origins[ends[0]] + reader.numbers("<connect>", element, "anchor", 3, "0 0 0")
+    at = ", ".join(f"{one:.6g}" for one in anchor)
+    return f"{said}; close it by scene.join, with a 'ball' of {ends[0]!r} and {ends[1]!r} at ({at}) in the frame of {ends[0]!r}"
+
+
+def tendons_left(
+    tendons: Sequence[tuple[Element, Element]], joints: Sequence[str], keeping: Sequence[str], springs: Sequence[str], total: int
+) -> str:
+    """Say what of tendons is left out, and name fixed ones that couple joints of the robot by it; "" where all is read.
 
     Parameters
     ----------
@@ -59,22 +87,29 @@ def tendons_left(tendons: Sequence[tuple[Element, Element]], joints: Sequence[st
         All <fixed> of the file, and with what they have by default.
     joints : sequence of str
         Names of the joints of the robot.
-    coupling : sequence of str
-        Names of tendons that are read.
+    keeping, springs : sequence of str
+        Names of tendons whose length an equality keeps, and of those that are read as springs.
+    total : int
+        Number of tendons in the file.
     """
-    found = []
+    found, beside = [], []
     for given, tendon in tendons:
         pulled = [(one.get("coef", "?"), one.get("joint", "")) for one in given.findall("joint")]
         by = [key for key in ("range", "stiffness", "damping", "frictionloss") if _numbers(tendon.get(key, "")).any()]
         if tendon.get("limited") == "false":
             by = [key for key in by if key != "range"]
-        if len(pulled) > 1 and by and tendon.get("name") not in coupling and all(joint in joints for _, joint in pulled):
+        name, numbers = tendon.get("name", ""), [f"{key} {tendon.get(key)}" for key in by]
+        if name in springs:
+            beside += [f"{one} of {name!r}" for one in numbers if one.split()[0] in ("range", "frictionloss")]
+        elif len(pulled) > 1 and by and name not in keeping and all(joint in joints for _, joint in pulled):
             way = " + ".join(f"{coefficient} {joint!r}" for coefficient, joint in pulled)
-            found.append(f"{tendon.get('name', '')!r} ({way}, by {' and '.join(f'{key} {tendon.get(key)}' for key in by)})")
-    if not found:
+            found.append(f"{name!r} ({way}, by {' and '.join(numbers)})")
+    if not (found or beside) and len(springs) == total:
         return ""
-    more = f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
-    return f"; these couple joints that move by themselves here, so drive them together: {', '.join(found[:_SHOWN])}{more}"
+    read = ["joints that an <equality> couples"] * bool(keeping) + ["springs and dampers on sums of joints"] * bool(springs)
+    said = f"of <tendon> only {' and '.join(read)} are read" if read else "<tendon> is not read"
+    said += f", not {_few(beside)}" if beside else ""
+    return f"{said}; these couple joints that move by themselves here, so drive them together: {_few(found)}" if found else said
 
 
 def _start(places: np.ndarray, moving: Sequence[RobotJoint], free: bool) -> str:
@@ -105,5 +140,9 @@ def _numbers(text: str) -> np.ndarray:
 
 
 def _first(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    return ", ".join(map(repr, names[:_SHOWN])) + more
+    return _few([*map(repr, names)])
+
+
+def _few(said: Sequence[str]) -> str:
+    more = f" and {len(said) - _SHOWN} more" if len(said) > _SHOWN else ""
+    return ", ".join(said[:_SHOWN]) + more

@@ -15,6 +15,7 @@ from scipy.spatial import ConvexHull, QhullError
 
 from contact import ContactError, Mesh
 from femsim.base.errors import InputError
+from femsim.model.joint_springs import RobotSpring
 from femsim.model.robots import Robot, RobotJoint, RobotLink, common_range, no_body_has
 from meshes import TriMesh, load_surface
 
@@ -110,7 +111,12 @@ class ElementReader:
         return self._surfaces[file]
 
     def finished(
-        self, name: str, links: Sequence[RobotLink], joints: Sequence[RobotJoint], no_contact: Sequence[tuple[str, str]] = ()
+        self,
+        name: str,
+        links: Sequence[RobotLink],
+        joints: Sequence[RobotJoint],
+        no_contact: Sequence[tuple[str, str]] = (),
+        springs: Sequence[RobotSpring] = (),
     ) -> Robot:
         """Make the robot; links whose names hold what those of files may not are called otherwise, with a note."""
         names = {link.name: link.name for link in links}
@@ -131,7 +137,7 @@ class ElementReader:
             return Robot(
                 _NOT_IN_NAMES.sub("_", name).lstrip("_.-") or "robot",
                 [replace(link, name=names[link.name]) for link in links], joints, source=str(self.path), notes=self.notes,
-                no_contact=[(names[first], names[second]) for first, second in no_contact],
+                no_contact=[(names[first], names[second]) for first, second in no_contact], springs=springs,
             )  # fmt: skip
 
         robot = made(renamed)

@@ -17,6 +17,7 @@ from femsim.model import robot_checks
 from femsim.model.bodies.tree import TreeBody
 from femsim.model.bodies.tree_joints import TreeJoint
 from femsim.model.bodies.tree_kernels import FIXED, PRISMATIC, REVOLUTE, SPHERICAL, Tree
+from femsim.model.joint_springs import JointSpring, RobotSpring, check_springs
 from femsim.model.robot_checks import by_joint, limits_of, listed, mimic_of, number_of, numbers_of, rotation_matrix, three
 from femsim.model.robot_paths import Following
 from femsim.model.solids import Compound, Piece, mass_properties
@@ -177,6 +178,8 @@ class Robot(Following):
         What seems odd about it, in words.
     no_contact : sequence of (str, str)
         Pairs of its links that have no contact with each other, beside neighbours.
+    springs : sequence of RobotSpring
+        Springs on joints, or on sums of them.
 
     Attributes
     ----------
@@ -198,6 +201,7 @@ class Robot(Following):
         source: str = "",
         notes: Sequence[str] = (),
         no_contact: Sequence[tuple[str, str]] = (),
+        springs: Sequence[RobotSpring] = (),
     ) -> None:
         self.name, self.source, self.notes = name, source, list(notes)
         self._what = source or f"robot {name!r}"
@@ -220,6 +224,8 @@ class Robot(Following):
         self.links, self.joints, self.root = self._in_order(links, joints)
         self._check_mimics()
         self.joints = tuple(self._leading(joint) for joint in self.joints)
+        self.springs = tuple(listed(self._what, "springs", springs, (RobotSpring,)))
+        check_springs(self._what, self.springs, [one.name for one in self.joints if one.kind not in ("fixed", "spherical")])
 
     def __repr__(self) -> str:
         return f"<Robot {self.name!r}: {len(self.links)} links, {self.mass:.4g} kg, joints {', '.join(self.joint_names())}>"
@@ -406,7 +412,10 @@ class Robot(Following):
         ground = RobotLink("ground")
         joint = RobotJoint("base", "ground", self.root, "planar")
         all_links, all_joints = [ground, *self.links], [joint, *self.joints]
-        return Robot(self.name, all_links, all_joints, source=self.source, notes=self.notes, no_contact=self.no_contact)
+        return Robot(
+            self.name, all_links, all_joints, source=self.source, notes=self.notes, no_contact=self.no_contact,
+            springs=self.springs,
+        )  # fmt: skip
 
     def body(
         self,
@@ -497,7 +506,7 @@ class Robot(Following):
         Returns
         -------
         dict of str to float, N m or N
-            Effort of each joint of one coordinate, what damping takes included, and dry friction where it moves.
+            Effort of each joint of one coordinate, what damping and springs take included, and dry friction where it moves.
 
         Raises
         ------
@@ -516,6 +525,9 @@ class Robot(Following):
                 raise InputError(f"{what}: the rate of joint {name!r} is {value!r}; allowed is a finite number.")
         v = body.initial_v()
         efforts = body.inverse_dynamics(body.initial_q(), v, rate, three(f"{what}: gravity is", gravity, "m/s^2"))
+        for spring in self.springs:
+            rows, pulls = JointSpring(body, 0, spring).efforts(body.initial_q(), v)
+            efforts[rows] -= pulls
         own = {name: body.joint(name) for name in body.joint_names()}
         taken = {name: joint.damping * v[joint.row] + joint.friction * np.sign(v[joint.row]) for name, joint in own.items()}
         return {name: float(efforts[joint.row] + taken[name]) for name, joint in own.items()}

@@ -17,6 +17,7 @@ from femsim.model.bodies.tree_joints import TreeJoint
 from femsim.model.commands import MOTION, FrameMotion
 from femsim.model.drives import PoseFunction
 from femsim.model.joint_friction import JointFriction
+from femsim.model.joint_springs import JointSpring
 from femsim.model.parts import Part
 from femsim.model.robots import BaseKind, Robot, RobotLink
 from femsim.model.solids import Piece, visual
@@ -93,6 +94,7 @@ def add_robot(
         add_own_contact(scene, body, first, robot.no_contact)
     if any(joint.friction > 0.0 for joint in body.joints):
         scene.couplings.append(JointFriction(body, index))
+    scene.couplings += [JointSpring(body, index, spring) for spring in robot.springs]
     scene.notes += robot.notes
     for joint in robot.given:
         if joint.kind == "revolute":

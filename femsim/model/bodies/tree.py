@@ -46,7 +46,8 @@ class TreeBody(LinkedBody):
     of the step, which counts as effort of the motor, leaves each, where it moves alone, v1 = v0 + phi (v_hat - v0) with phi = 1 +
     (1/theta - 1)/(1 + r^2/4), r = dt d/M_jj, d being the damping of the joint in A, theta dt K of the servo's stiffness included:
     of no effect on the order where r is small, and backward Euler's where it is large. Joints without damping, and motors at
-    their limit, get no impulse: those of the others move them.
+    their limit, get no impulse: those of the others move them. Springs on joints count so where they turn round; what their
+    impulses take is lost to damping.
 
     Parameters
     ----------
@@ -85,6 +86,8 @@ class TreeBody(LinkedBody):
         self.effort, self.damped = np.zeros(self.n_v), np.zeros(self.n_v)
         #: that of dry friction, written by :class:`femsim.model.joint_friction.JointFriction`
         self.rubbed = np.zeros(self.n_v)
+        #: damping (n_v,) by which joints on springs are calmed, by their names; each writes its own, see :mod:`..joint_springs`
+        self.sprung: dict[str, np.ndarray] = {}
         #: rate of momentum of the last linearisation, and where it was; mass matrix, rate and place of the last residual
         self._rate_there, self._place = np.zeros(self.n_v), np.zeros(self.n_v)
         self._asked = (np.zeros((self.n_v, self.n_v)), self._rate_there, self._place)
@@ -258,7 +261,7 @@ class TreeBody(LinkedBody):
         """Fill the state at the end of the step; the base has the velocity that the momentum of the whole leaves to it."""
         q_new[:] = self.moved(q, v_hat, settings.dt)
         start, M = self._start(q, v, settings), self._configuration(q_new).M
-        _end_joints(start, M, self.joint_damping, v_hat, self.base_free, v_new, self._calmed)
+        _end_joints(start, M, self.joint_damping + self._sprung(), v_hat, self.base_free, v_new, self._calmed)
         self._end_base(q, v, v_hat, settings.dt, q_new, v_new)
         self._calmed_to = v_new.copy()
 
@@ -312,6 +315,10 @@ class TreeBody(LinkedBody):
         way = self.centre_of_mass(step.q_new) - self.centre_of_mass(step.q)
         return float(self._gravity @ (self.mass / step.dt * way - self._asked[0][:3] @ step.v_hat))
 
+    def _sprung(self) -> np.ndarray:
+        """Damping of all springs by which joints are calmed, (n_v,)."""
+        return sum(self.sprung.values(), np.zeros(self.n_v))
+
     def _add_calming(self, step: BodyStep) -> tuple[float, float]:
         """Add the impulses that calmed joints to efforts and damping of the step; a free base gives way to them.
 
@@ -325,8 +332,9 @@ class TreeBody(LinkedBody):
         if step.driven:
             middle[:6] = step.v_new[:6]
         before = self.damped.copy()
+        passive, damping = self._passive + self._sprung(), self.joint_damping + self._sprung()
         power = step_kernels.calming(
-            M, self._calmed, middle, not step.driven, self._passive, self.joint_damping, step.dt, self.effort, self.damped
+            M, self._calmed, middle, not step.driven, passive, damping, step.dt, self.effort, self.damped
         )
         mean = middle - 0.5 * self._calmed
         return float(power), float((before - self.damped)[6:] @ mean[6:])

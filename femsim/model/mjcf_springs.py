@@ -1,0 +1,65 @@
+"""Springs of MJCF files that couple joints: fixed tendons with a stiffness or a damping."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from xml.etree.ElementTree import Element
+
+from femsim.model.joint_springs import RobotSpring
+from femsim.model.mjcf_elements import MjcfElements
+from femsim.model.robots import RobotJoint
+
+
+def tendon_springs(
+    reader: MjcfElements,
+    tendons: Sequence[tuple[Element, Element]],
+    joints: Mapping[str, RobotJoint],
+    rests: Mapping[str, float],
+    keeps: Sequence[str],
+) -> list[RobotSpring]:
+    """Springs and dampers of fixed tendons over joints of the robot.
+
+    Parameters
+    ----------
+    reader : MjcfElements
+        Reads their numbers, and takes notes.
+    tendons : sequence of (Element, Element)
+        All <fixed> of the file, and with what they have by default.
+    joints : mapping of str to RobotJoint
+        Joints of the robot.
+    rests : mapping of str to float, rad or m
+        Where joints have their springref.
+    keeps : sequence of str
+        Names of tendons whose length an equality keeps.
+    """
+    out: list[RobotSpring] = []
+    for k, (given, tendon) in enumerate(tendons, 1):
+        name = tendon.get("name") or f"tendon{k}"
+        what = f"tendon {name!r}"
+        pulled: dict[str, float] = {}
+        for one in given.findall("joint"):
+            joint = one.get("joint", "")
+            pulled[joint] = pulled.get(joint, 0.0) + reader.number(what, one, "coef")
+        stiffness, damping = _first(reader, what, tendon, "stiffness"), _first(reader, what, tendon, "damping")
+        if not (stiffness or damping) or name in keeps or not pulled or not all(pulled.values()):
+            continue
+        if any(one not in joints or joints[one].kind in ("fixed", "spherical") for one in pulled):
+            continue  # of another tree, or locked: the note on tendons names it
+        if stiffness < 0.0 or damping < 0.0:
+            raise reader.wrong(what, f"has stiffness {stiffness:g} and damping {damping:g}; allowed are numbers from 0.")
+        words = tendon.get("springlength", "-1").split()
+        ends = reader.numbers(
+            what, Element("fixed", {"springlength": " ".join((words * 2)[:2] if len(words) == 1 else words)}), "springlength", 2
+        )
+        low, high = sum(coefficient * rests.get(joint, 0.0) for joint, coefficient in pulled.items()), 0.0
+        low, high = (low, low) if (ends == -1.0).all() else (float(ends[0]), float(ends[1]))
+        out.append(RobotSpring(name, pulled, stiffness, low if low == high else (low, high), damping))
+    return out
+
+
+def _first(reader: MjcfElements, what: str, tendon: Element, key: str) -> float:
+    """First number of an attribute, which may have those of higher powers behind it; 0 where it has none."""
+    words = (tendon.get(key) or "0").split()
+    if any(word.strip("+-0.") for word in words[1:]):
+        reader.note(f"of the {key} of {what} the first number is read; it is linear")
+    return reader.number(what, Element(tendon.tag, {key: words[0]}), key)
