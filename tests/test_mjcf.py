@@ -287,20 +287,21 @@ def test_ranges_that_look_like_radians_are_noted(tmp_path: Path) -> None:
         assert [note.startswith(f"robot.xml: {said}") for note in notes] == [True] * noted
 
 
-def test_springs_are_noted_with_their_numbers(tmp_path: Path) -> None:
-    """One note for all joints; a servo by its numbers swings about the place of rest: x = 0.1 (1 - cos(2 t)) of 1 kg at 4 N/m."""
-    ball = '<body name="c"><joint name="k" springref="90" stiffness="2"/><geom size="0.1" mass="0"/></body>'
+def test_springs_of_joints_are_read(tmp_path: Path) -> None:
+    """They swing about their place of rest, x = 0.1 (1 - cos(2 t)) of 1 kg at 4 N/m, beside what drives them; balls have none."""
     slide = '<joint name="j" type="slide" axis="1 0 0" stiffness="4" springref="0.1"/><geom size="0.1" mass="1"/>'
+    ball = '<body name="c"><joint name="k" type="ball" stiffness="2"/><geom size="0.1" mass="1"/></body>'
     robot = fs.load_robot(written(tmp_path, one_body(slide + ball)))
-    how = "as a servo each would be drive_joint with such a stiffness, a motion that stays there, and damping=0"
-    said = f"springs of joints are left out: 'j' (4 N/m at 0.1), 'k' (2 N m/rad at 1.5708); {how}"
+    said = "springs of balls are left out: 'k' (2 N m/rad); those of joints of one coordinate are read"
     assert robot.notes == [f"robot.xml: {said}"]
-    robot = fs.load_robot(written(tmp_path, one_body(slide)))
-    scene = fs.Scene("s", dt=0.01, duration=1.0, gravity=(0, 0, 0))
-    arm = scene.add_robot(robot, name="r")
-    scene.drive_joint(arm, "j", fs.Profile([0.0], [0.1]), stiffness=4.0, damping=0.0)
+    turns = '<joint name="j" springref="90" stiffness="2"/><geom size="0.1" mass="1"/>'
+    (spring,) = fs.load_robot(written(tmp_path, one_body(turns))).springs
+    assert (spring.stiffness, spring.rest, spring.joints) == (2.0, pytest.approx(math.pi / 2.0), {"j": 1.0})
+    scene = fs.Scene("s", dt=0.01, duration=1.0, gravity=(0, 0, 0), strain_damping=0.0)
+    arm = scene.add_robot(fs.load_robot(written(tmp_path, one_body(slide))), name="r")
+    scene.drive_joint(arm, "j", effort=lambda t: 0.2)
     scene.sensor("x", "r.j", kind="prismatic")
-    assert fs.simulate(scene).gauges["x"].values["position_m"][-1] == pytest.approx(0.1 * (1 - math.cos(2.0)), abs=1e-4)
+    assert fs.simulate(scene).gauges["x"].values["position_m"][-1] == pytest.approx(0.15 * (1 - math.cos(2.0)), abs=1e-4)
 
 
 def test_a_box_between_two_points_is_turned_as_mujoco_has_it(tmp_path: Path) -> None:

@@ -62,12 +62,12 @@ def read_mjcf(path: Path, root: Element, balance_inertia: bool, tree: str | None
     """Read a robot from the root element of an MJCF file: its only tree, or that whose body in the world has the name ``tree``.
 
     Read are a tree of bodies in <worldbody>, inertia (given, or that of the geoms, times what settotalmass asks for), joints
-    hinge, slide, ball and free with range, ref, damping (above 1e9 it locks them), frictionloss and armature, geoms box,
-    sphere, capsule, cylinder, ellipsoid (as a mesh of its volume, with its own inertia) and mesh (from files or numbers),
+    hinge, slide, ball and free with range, ref, damping (above 1e9 it locks them), stiffness, frictionloss, armature, geoms
+    box, sphere, capsule, cylinder, ellipsoid (as a mesh of its volume, with its own inertia) and mesh (from files or numbers),
     also fitted to a mesh, frames, <replicate>, included files, attached models, defaults with classes, angles in degrees or
     radians, all ways to write a turn, <equality><joint>, and that of a fixed tendon over two joints, as mimic; springs and
     dampers of fixed tendons; who has contact with whom by contype, conaffinity, <contact><exclude> and <pair>. Noted and left
-    out are actuators, sensors, other tendons, springs of joints, other equalities, friction, keyframes, and what stands still
+    out are actuators, sensors, other tendons, springs of balls, other equalities, friction, keyframes, and what stands still
     in the world. Refused is what would make another robot: composites, several trees without a choice, other geoms that count.
 
     Raises
@@ -88,10 +88,10 @@ class _Reader(MjcfElements):
         self.joints: list[RobotJoint] = []
         #: position of each joint with a ref where the file draws it, rad or m
         self.drawn: dict[str, float] = {}
-        #: where joints have their springref, rad or m, and springs of tendons over joints
+        #: where joints have their springref, rad or m, and springs that are read
         self.rests: dict[str, float] = {}
-        self.tendons: list[RobotSpring] = []
-        #: joints with springs, as a note names them, and those with springs and dampers
+        self.joint_springs: list[RobotSpring] = []
+        #: balls with springs, as a note names them, and joints with springs and dampers
         self.springs: list[str] = []
         self.dampers: list[str] = []
         #: largest angle of each range, as the file has it
@@ -150,8 +150,7 @@ class _Reader(MjcfElements):
                 'angles are; if they are radians, say <compiler angle="radian"/>, in it or in one that includes it'
             )
         if self.springs:
-            how = "as a servo each would be drive_joint with such a stiffness, a motion that stays there, and damping=0"
-            self.note(f"springs of joints are left out: {_first_of(self.springs)}; {how}")
+            self.note(f"springs of balls are left out: {_first_of(self.springs)}; those of joints of one coordinate are read")
         if self.dampers:
             how = "give drive_joint a motion, a stiffness and a damping"
             self.note(f"springdamper of joints is left out: {_first_of(self.dampers)}; {how}")
@@ -162,7 +161,7 @@ class _Reader(MjcfElements):
         coupled = self._mimics()
         if starts := [one for frame in self.root.findall("keyframe") for one in frame.findall("key")]:
             self.note(keys_left(starts, coupled, kinds == ["free"]))
-        return self.finished(name, self._weighed(), coupled, self._no_contact(), self.tendons)
+        return self.finished(name, self._weighed(), coupled, self._no_contact(), self.joint_springs)
 
     def _chosen(self, bodies: Sequence[_Held], tree: str | None) -> _Held:
         """Body of the world with the tree that is asked for, or the only one."""
@@ -371,12 +370,14 @@ class _Reader(MjcfElements):
     def _options(self, what: str, joint: Element, kind: str) -> dict[str, Any]:
         """Numbers of a joint beside its place."""
         unit = 1.0 if kind == "slide" else self.angle
-        stiffness, rest = self._first(what, joint, "stiffness"), self._first(what, joint, "springref")
+        label, stiffness = what.removeprefix("joint "), self._first(what, joint, "stiffness")
         if self.numbers(what, joint, "springdamper", 2, "0 0").any():
-            self.dampers.append(what.removeprefix("joint "))
+            self.dampers.append(label)
+        elif stiffness != 0.0 and kind == "ball":
+            self.springs.append(f"{label} ({stiffness:.6g} N m/rad)")
         elif stiffness != 0.0:
-            size = f"{stiffness:.6g} N m/rad" if kind != "slide" else f"{stiffness:.6g} N/m"
-            self.springs.append(f"{what.removeprefix('joint ')} ({size}{f' at {unit * rest:.6g}' if kind != 'ball' else ''})")
+            name = next(reversed(self.rests))  # its own
+            self.joint_springs.append(RobotSpring(name, {name: 1.0}, stiffness, self.rests[name]))
         if len(joint.get("damping", "").split()) > 1:
             self.note(f"of the damping of {what} the first number is read; it is linear")
         out: dict[str, Any] = {
@@ -458,8 +459,9 @@ class _Reader(MjcfElements):
             joints[first] = replace(own, mimic=(second, float(shape[1]), offset))
         if fixed := [one for tendon in self.root.findall("tendon") for one in tendon]:
             pairs = [(one, self.whole("a <tendon>", one, "main", "tendon")) for one in fixed if one.tag == "fixed"]
-            self.tendons = tendon_springs(self, pairs, joints, self.rests, keeps)
-            if said := tendons_left(pairs, [*joints], keeps, [one.name for one in self.tendons], len(fixed)):
+            pulled_by = tendon_springs(self, pairs, joints, self.rests, keeps, [one.name for one in self.joint_springs])
+            self.joint_springs += pulled_by.values()
+            if said := tendons_left(pairs, [*joints], keeps, [*pulled_by], len(fixed)):
                 self.note(said)
         return list(joints.values())
 

@@ -16,8 +16,9 @@ def tendon_springs(
     joints: Mapping[str, RobotJoint],
     rests: Mapping[str, float],
     keeps: Sequence[str],
-) -> list[RobotSpring]:
-    """Springs and dampers of fixed tendons over joints of the robot.
+    taken: Sequence[str],
+) -> dict[str, RobotSpring]:
+    """Springs and dampers of fixed tendons over joints of the robot, by the names of the tendons.
 
     Parameters
     ----------
@@ -31,8 +32,10 @@ def tendon_springs(
         Where joints have their springref.
     keeps : sequence of str
         Names of tendons whose length an equality keeps.
+    taken : sequence of str
+        Names of other springs.
     """
-    out: list[RobotSpring] = []
+    out: dict[str, RobotSpring] = {}
     for k, (given, tendon) in enumerate(tendons, 1):
         name = tendon.get("name") or f"tendon{k}"
         what = f"tendon {name!r}"
@@ -48,12 +51,12 @@ def tendon_springs(
         if stiffness < 0.0 or damping < 0.0:
             raise reader.wrong(what, f"has stiffness {stiffness:g} and damping {damping:g}; allowed are numbers from 0.")
         words = tendon.get("springlength", "-1").split()
-        ends = reader.numbers(
-            what, Element("fixed", {"springlength": " ".join((words * 2)[:2] if len(words) == 1 else words)}), "springlength", 2
-        )
-        low, high = sum(coefficient * rests.get(joint, 0.0) for joint, coefficient in pulled.items()), 0.0
-        low, high = (low, low) if (ends == -1.0).all() else (float(ends[0]), float(ends[1]))
-        out.append(RobotSpring(name, pulled, stiffness, low if low == high else (low, high), damping))
+        both = Element("fixed", {"springlength": " ".join(words * 2 if len(words) == 1 else words)})
+        low, high = (float(end) for end in reader.numbers(what, both, "springlength", 2))
+        if low == high == -1.0:
+            low = high = sum(coefficient * rests.get(joint, 0.0) for joint, coefficient in pulled.items())
+        own = name + "_" * (name in taken)
+        out[name] = RobotSpring(own, pulled, stiffness, low if low == high else (low, high), damping)
     return out
 
 
