@@ -179,7 +179,9 @@ def edge_edges(
     """
     points, edges, edge_normal = features.points, features.edges, features.edge_normal
     arc, edge_faces, depth, hits = features.arc, features.edge_faces, features.depth, work.hits
-    same, reach = side0.body == side1.body, max(margin + side0.radius + side1.radius, side0.depth, side1.depth)
+    same, apart = side0.body == side1.body, margin + side0.radius + side1.radius
+    # how deep an edge may be in the other body: in a strand, or of one, as deep as the surface is
+    deepest = side0.depth if side1.strand else side1.depth
     beyond = (max(margin, 0.0) + side0.radius + side1.radius) * (1.0 + TINY)
     for e in range(side0.first_edge, side0.stop_edge):
         if not (features.sharp[e] or (side1.rigid and features.level[e])):
@@ -188,7 +190,8 @@ def edge_edges(
         low, high = box_of_edge(a, b, beyond)
         if not boxes_overlap(tree.boxes, 1, low, high):
             continue
-        low, high = box_of_edge(a, b, reach)
+        depth_here = deepest if side0.strand else min(deepest, depth_of_edge(e, edge_faces, depth))
+        low, high = box_of_edge(a, b, max(apart, depth_here) * (1.0 + TINY))
         for h in range(search_box(tree.leaf, tree.boxes, tree.first, low, high, work.stack, hits)):
             f = hits[h]
             if not may_cross(features, e, f, side0.rigid, side1.rigid) or (same and (f <= e or are_neighbours(edges, e, f))):
