@@ -270,8 +270,9 @@ def repeats_a_normal(kept_normal: FloatArray, k: int, same: float) -> bool:
 
 @njit(cache=True, inline="always")
 def possible_contacts(
-    features: Features, p: int, strand: bool, same: bool, nearest: int, n_near: int, tree: Tree, work: Work
-) -> int:
+    features: Features, p: int, strand: bool, same: bool, nearest: int, n_near: int, tree: Tree, off: tuple[float, float],
+    work: Work,
+) -> int:  # fmt: skip
     """Fill ``work.kept`` with the features near vertex p that can push it; return how many there are.
 
     A feature counts where it is the closest in its neighbourhood, i.e. all triangles round it that face the vertex have their
@@ -279,26 +280,15 @@ def possible_contacts(
     vertex, along the offset, and must face the vertex; where the offset is only rounding, a face beside gives it. The vertex
     must lie no deeper than the depth of the triangle. In front of what is nearest of all (:func:`in_front_of_nearer`) it is not
     inside, unless an edge leads it through the face; of its own body it must be behind all faces of a convex edge or vertex that
-    sees it inside. All triangles face the points of a strand, which have no outward normal.
+    sees it inside. All triangles face the points of a strand, which have no outward normal. Those from which the vertex is away
+    by the sum of both lengths ``off`` (m), or more, are left out: most of what is near, and telling whether they count is slow.
     """
     points, triangles, face_normal, near = features.points, features.triangles, features.face_normal, work.near
     n_triangles, n_edges = triangles.shape[0], features.edges.shape[0]
     here, outward, count = row(points, p), row(features.vertex_normal, p), 0
     for k in range(n_near):
         feature, t = near.feature[k], near.triangle[k]
-        n_repeats = repeats(near.feature, n_near, k)
-        if n_repeats == 0:
-            continue
         on_face, e, q = feature < n_triangles, feature - n_triangles, feature - n_triangles - n_edges
-        if not on_face and (same or feature != nearest):
-            if q < 0:
-                needed = 2 if strand else facing_beside_edge(e, outward, features.edge_faces, face_normal)
-            elif strand:
-                needed = features.fan_start[q + 1] - features.fan_start[q]
-            else:
-                needed = facing_round_vertex(q, outward, features.fan_start, features.fan, face_normal)
-            if n_repeats < needed:
-                continue
         offset = offset_from_triangle(here, points, triangles, t, row(near.weight, k))
         distance = sqrt(near.distance2[k])
         rounding = not on_face and near.distance2[k] <= TINY * TINY * longest_edge2(points, triangles, t)
@@ -309,6 +299,20 @@ def possible_contacts(
         else:
             normal = along_offset(offset, distance, row(features.edge_normal, e) if q < 0 else row(features.vertex_normal, q))
         gap = dot(normal, offset)
+        if gap - off[1] >= off[0]:
+            continue
+        n_repeats = repeats(near.feature, n_near, k)
+        if n_repeats == 0:
+            continue
+        if not on_face and (same or feature != nearest):
+            if q < 0:
+                needed = 2 if strand else facing_beside_edge(e, outward, features.edge_faces, face_normal)
+            elif strand:
+                needed = features.fan_start[q + 1] - features.fan_start[q]
+            else:
+                needed = facing_round_vertex(q, outward, features.fan_start, features.fan, face_normal)
+            if n_repeats < needed:
+                continue
         if gap < 0.0 and not (strand or rounding):
             # the side of the edge or vertex, of which perhaps only one face was near, does not say that it is inside
             if not same:
@@ -353,7 +357,12 @@ def vertex_faces(
         if n_near == 0:
             continue
         nearest = name_features(near, n_near, features.edges.shape[0], triangles, features.triangle_edges)
-        n_kept, rank = possible_contacts(features, p, vertices.strand, same, nearest, n_near, tree, work), 0
+        n_kept, rank = 0, 0
+        for every in range(2):  # what is further off than a contact counts only beside an inside that is deeper
+            off = (inf if every else margin, vertices.radius)
+            n_kept = possible_contacts(features, p, vertices.strand, same, nearest, n_near, tree, off, work)
+            if n_kept == 0 or abs(kept.gap[0]) - vertices.radius < margin:
+                break
         for k in range(n_kept):
             gap = kept.gap[k] - vertices.radius
             if gap >= margin or (k > 0 and (kept.gap[0] < 0.0 or kept.gap[k] < 0.0)):
