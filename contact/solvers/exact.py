@@ -209,9 +209,6 @@ class _Refinement:
         self._fresh = False
         self._before = self._sharper = 1.0
         self._aim, self._reached = 0.0, np.inf
-        #: whether the last contact problem was solved to a part of what the iteration started from; residual at which one that
-        #: creeps may end, 0 once the judge was not content with one that did
-        self._lax, self._enough = False, self.judge.tolerance
         self._rho = np.zeros(nc)
         self._runaway, self._crept, self.stalled, self._least = False, False, 0, np.inf
 
@@ -236,9 +233,9 @@ class _Refinement:
         old = self.forces[chosen].ravel()
         new = old.copy()
         q -= dense.WT.T @ old
-        sharp, reduced = _INNER_TOLERANCE * self.judge.tolerance, _INNER_REDUCTION * min(self._started, 1.0)
-        self._aim, self._lax = max(self._sharper * max(sharp, reduced), _SHARPEST), reduced > sharp
-        found = dense.solve(q, new, self._aim, self.options.max_sweeps, enough=self._enough)
+        aim = self._sharper * max(_INNER_TOLERANCE * self.judge.tolerance, _INNER_REDUCTION * min(self._started, 1.0))
+        self._aim = max(aim, _SHARPEST)
+        found = dense.solve(q, new, self._aim, self.options.max_sweeps)
         self._reached, self._runaway, self._crept = found.residual, found.runaway, found.sweeps >= self.options.max_sweeps
         self.judge.know(self._rho, kernels.speed_without_forces(q, new))
         self.counts["sweeps"] += found.sweeps
@@ -292,11 +289,8 @@ class _Refinement:
         if changed:
             self._dense, self.count = None, int(self.chosen.sum())
         self._watch(changed=changed)
-        if last.dynamics <= tolerance < max(last.contact, self.judge.error):
-            if self._reached > self._aim:
-                self._enough = 0.0
-            elif not self._lax:
-                self._sharper *= _SHARPER
+        if self._reached <= self._aim and last.dynamics <= tolerance < max(last.contact, self.judge.error):
+            self._sharper *= _SHARPER
         # without the plain norm, which depends on units: of forces that are not unique, old and new factors find others
         lacking = max(last.dynamics, unbalanced(last.balance))
         if (self.operator.single or not self._fresh) and _too_slow(self._before, lacking, tolerance):
