@@ -86,7 +86,7 @@ class TreeBody(LinkedBody):
         self.effort, self.damped = np.zeros(self.n_v), np.zeros(self.n_v)
         #: that of dry friction, written by :class:`femsim.model.joint_friction.JointFriction`
         self.rubbed = np.zeros(self.n_v)
-        #: damping (n_v,) by which joints on springs are calmed, by their names; each writes its own, see :mod:`..joint_springs`
+        #: damping (n_v,) by which joints on springs are calmed, by the names of springs, see :mod:`femsim.model.joint_springs`
         self.sprung: dict[str, np.ndarray] = {}
         #: rate of momentum of the last linearisation, and where it was; mass matrix, rate and place of the last residual
         self._rate_there, self._place = np.zeros(self.n_v), np.zeros(self.n_v)
