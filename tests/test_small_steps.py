@@ -108,16 +108,22 @@ def test_contacts_follow_their_shapes_and_take_the_normals_that_are_found() -> N
 
 
 def test_contacts_lead_along_curved_shapes_as_by_the_plain_formulas() -> None:
-    """Five contacts: the first is on a flat shape, the second of a rigid part, the third is not found at the end."""
+    """Five contacts: the first is on a flat shape, the second of a rigid part, the third is not found at the end.
+
+    The first shape is curved for none, the second for all, the third, a box, for links that have a radius.
+    """
     rng = np.random.default_rng(4)
     keep, number, shape, place = np.arange(5), np.array([3, 0, 2, 4, 1]), np.array([0, 1, 2, 1, 2]), np.array([0, 1, -1, 3, 2])
-    point_row, curved = np.array([-1, 6, 0, 3, 9]), np.array([False, True, True])
+    point_row, radius = np.array([-1, 6, 0, 3, 9]), np.array([0.0, 0.002, 0.001, 0.0, 0.0])
+    curved = np.array([np.inf, 0.0, np.finfo(float).tiny])
     chosen = np.empty(5, dtype=np.bool_)
-    assert curved_kernels.find_curved(keep, number, shape, point_row, curved, chosen)
+    assert curved_kernels.find_curved(keep, number, shape, point_row, np.zeros(5), curved, chosen)
+    np.testing.assert_array_equal(chosen, [False, False, False, True, False])
+    assert curved_kernels.find_curved(keep, number, shape, point_row, radius, curved, chosen)
     np.testing.assert_array_equal(chosen, [False, False, True, True, True])
     J, phi, v = random_rows(rng, 5, 12), rng.standard_normal((5, 3)), rng.standard_normal(12)
     rows, u = (J.indptr, J.indices, J.data), (J @ v).reshape(-1, 3) + phi
-    speed = curved_kernels.slide(keep, number, shape, point_row, curved, *rows, phi, v)
+    speed = curved_kernels.slide(keep, number, shape, point_row, radius, curved, *rows, phi, v)
     assert speed == pytest.approx(np.linalg.norm(u[chosen, 1:], axis=1).max(), rel=1e-15)
     frame = np.array([np.linalg.qr(rng.standard_normal((3, 3)))[0] for _ in keep])
     there = Rotation.from_rotvec(0.2 * rng.standard_normal((4, 3))).as_matrix() @ frame[[0, 1, 4, 3]]

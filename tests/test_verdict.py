@@ -456,6 +456,18 @@ def test_densities_in_other_units_are_told_in_ours(density: float, unit: str) ->
     assert len(scene.notes) == 1
 
 
+def test_a_cable_in_millimetres_is_told() -> None:
+    """300 m of cable ran, *good*, without a word; a rope of five metres that lies coiled is none."""
+    scene, along = fs.Scene("units"), np.linspace(0.0, 300.0, 31)[:, None]
+    scene.add_rod("cable", along * (1.0, 0.0, 0.0), circular_section(0.002), "pvc_cable")
+    (note,) = scene.notes
+    assert note.startswith("rod cable reaches over 300 m: are its points in millimetres?") and "largest_size=300" in note
+    turns = np.linspace(0.0, 60.0, 601)
+    coil = np.column_stack([0.1 * np.cos(turns), 0.1 * np.sin(turns), 0.001 * turns])
+    scene.add_rod("coil", coil, circular_section(0.002), "pvc_cable")
+    assert scene.notes == [note]
+
+
 def test_damping_that_stops_all_is_told() -> None:
     scene = fs.Scene("units")
     for name, beta in (("dough", 0.5), ("stuck", 5.0)):

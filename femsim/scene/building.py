@@ -230,7 +230,7 @@ def add_rod(
         angular_velocity=vector(f"angular_velocity of {name}", angular_velocity),
         start=first, end=last, translational_damping=damping[0], rotational_damping=damping[1],
     )  # fmt: skip
-    scene.notes += plausible.notes_on_rod(name, body.contact_radius, float(np.linalg.norm(np.diff(points, axis=0), axis=1).sum()))
+    scene.notes += plausible.notes_on_rod(name, body.contact_radius, points, scene.largest_size)
     if load is not None:
         body.load = scene.command(f"{name}.load", checked_load(name, load, (body.n_links, 6)), *FORCE)
     for k, holder in enumerate(holders):

@@ -172,11 +172,18 @@ def notes_on_mesh(name: str, points: np.ndarray, largest: float) -> list[str]:
     ]
 
 
-def notes_on_rod(name: str, radius: float, length: float) -> list[str]:
-    """Note a rod, m, that is not slender at all."""
-    if length >= STOUT * radius:
-        return []
-    return [f"rod {name} is {length:.3g} m long and has a radius of {radius:.3g} m: is the radius in millimetres?"]
+def notes_on_rod(name: str, radius: float, points: np.ndarray, largest: float) -> list[str]:
+    """Note a rod through points (n, 3) that is not slender at all, or reaches beyond the largest that the scene expects; m."""
+    length, extent = float(np.linalg.norm(np.diff(points, axis=0), axis=1).sum()), float(np.ptp(points, axis=0).max())
+    out = []
+    if length < STOUT * radius:
+        out.append(f"rod {name} is {length:.3g} m long and has a radius of {radius:.3g} m: is the radius in millimetres?")
+    if extent > largest:
+        out.append(
+            f"rod {name} reaches over {extent:.4g} m: are its points in millimetres? Then divide them by 1000, as all lengths; "
+            f"else give the scene largest_size={math.ceil(extent)}"
+        )
+    return out
 
 
 def notes_on_settings(dt: float, gravity: np.ndarray) -> list[str]:

@@ -19,18 +19,30 @@ def along_row(indptr: np.ndarray, indices: np.ndarray, data: np.ndarray, row: in
     return total
 
 
+@njit(cache=True, inner=True, _nrt=False)
+def on_curve(point: int, shape: int, point_row: np.ndarray, radius: np.ndarray, curved: np.ndarray) -> bool:
+    """Whether a contact is of a node or link on a shape that is curved for it: see :func:`find_curved`."""
+    return point_row[point] >= 0 and radius[point] >= curved[shape]
+
+
 @njit(cache=True, _nrt=False)
 def find_curved(
-    keep: np.ndarray, number: np.ndarray, shape: np.ndarray, point_row: np.ndarray, curved: np.ndarray, out: np.ndarray
+    keep: np.ndarray,
+    number: np.ndarray,
+    shape: np.ndarray,
+    point_row: np.ndarray,
+    radius: np.ndarray,
+    curved: np.ndarray,
+    out: np.ndarray,
 ) -> bool:
     """Fill which of the contacts ``keep`` (kept,) are of nodes or links on curved shapes; return whether any is.
 
     ``number`` and ``shape`` (nc,) are their points and shapes, ``point_row`` (p,) the first row of v of a point, -1 for those of
-    rigid parts, ``curved`` (s,) which shapes are.
+    rigid parts, ``radius`` (p,) that of the point, ``curved`` (s,) the least one for which shapes are curved, m.
     """
     found = False
     for k in range(keep.shape[0]):
-        out[k] = point_row[number[keep[k]]] >= 0 and curved[shape[keep[k]]]
+        out[k] = on_curve(number[keep[k]], shape[keep[k]], point_row, radius, curved)
         found = found or out[k]
     return found
 
@@ -41,6 +53,7 @@ def slide(
     number: np.ndarray,
     shape: np.ndarray,
     point_row: np.ndarray,
+    radius: np.ndarray,
     curved: np.ndarray,
     indptr: np.ndarray,
     indices: np.ndarray,
@@ -51,7 +64,7 @@ def slide(
     """Largest tangential speed, m/s, at v (n,) of those contacts that :func:`find_curved` finds; no number where one has none."""
     largest = 0.0
     for k in range(keep.shape[0]):
-        if point_row[number[keep[k]]] >= 0 and curved[shape[keep[k]]]:
+        if on_curve(number[keep[k]], shape[keep[k]], point_row, radius, curved):
             one = along_row(indptr, indices, data, 3 * k + 1, v) + phi[k, 1]
             two = along_row(indptr, indices, data, 3 * k + 2, v) + phi[k, 2]
             square = one * one + two * two

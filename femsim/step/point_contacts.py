@@ -12,7 +12,7 @@ import numpy as np
 from contact import Box, Detector, PlacedShape, Plane, PointContacts, first_points
 from contact.compiled import Fixed
 from contact.metrics import any_of, norm
-from contact.shapes import signed_distance
+from contact.shapes import Shape, signed_distance
 from femsim.base.rotations import cross_matrix, quaternion_from_vector, quaternion_to_matrix
 from femsim.model.contact_rules import Breaks, ContactRules
 from femsim.model.parts import Part, skins_of, skins_of_points
@@ -90,6 +90,13 @@ def _points_of(system: System, parts: Sequence[Part]) -> _Points:
     return _Points(shapes, first, own, part_of, np.concatenate(rows).astype(np.int64), np.concatenate(radii))
 
 
+def _least_round(shape: Shape) -> float:
+    """Least radius, m, of points that go round a shape: links go round the edges of boxes, nodes go from face to face."""
+    if isinstance(shape, Plane):
+        return math.inf
+    return float(np.finfo(float).tiny) if isinstance(shape, Box) else 0.0
+
+
 class PointFamily:
     """The family of contacts between points and shapes.
 
@@ -145,7 +152,7 @@ class PointFamily:
         )  # fmt: skip
         self._shapes, self._seams = shapes, Seams(parts, rules.pairs)
         self._boxes = np.array([isinstance(one.shape, Box) for one in shapes], dtype=np.bool_)
-        self._curved = np.array([not isinstance(one.shape, Plane | Box) for one in shapes], dtype=np.bool_)
+        self._radius, self._curved = points.radius, np.array([_least_round(one.shape) for one in shapes])
         self._axes = Axes(shapes, points.first, len(points.part), places.row, system)
         self._no_rows = no_rows(2 if rules.anisotropic else 1)
         #: where bounds were asked for at prescribed velocities, at which, and what they are: the same in all of a step
@@ -411,7 +418,7 @@ class PointFamily:
         before = rows.found
         c: PointContacts = before.contacts
         on_curves, n = np.empty(len(rows), dtype=np.bool_), len(rows)
-        if not self._find_curved(rows.keep, c.point, c.shape, self._row, self._curved, on_curves) or len(c) > n:
+        if not self._find_curved(rows.keep, c.point, c.shape, self._row, self._radius, self._curved, on_curves) or len(c) > n:
             return rows
         points = self._place_points(there, placed)
         now = self._find(points, placed, before.margin, whole=True, among=c.point)
@@ -447,7 +454,8 @@ class PointFamily:
         """Largest speed, m/s, at which nodes and links slide along curved shapes."""
         c: PointContacts = rows.found.contacts
         return self._slide(
-            rows.keep, c.point, c.shape, self._row, self._curved, rows.indptr, rows.indices, rows.data, rows.phi, rates.v_hat
+            rows.keep, c.point, c.shape, self._row, self._radius, self._curved, rows.indptr, rows.indices, rows.data, rows.phi,
+            rates.v_hat,
         )  # fmt: skip
 
     def on_same_features(self, rows: FamilyRows, there: State, placed: Placed, given: Given) -> FamilyRows:
