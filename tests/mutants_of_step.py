@@ -281,6 +281,11 @@ MUTANTS = (
         "test_cable_scenes.py::test_friction_round_a_peg_does_not_depend_on_how_far_a_cable_slides_in_a_step",
     ),
     Mutant(
+        "physics", "links go straight past the edges of boxes", STEP + "point_contacts.py",
+        "float(np.finfo(float).tiny) if isinstance(shape, Box)", "math.inf if isinstance(shape, Box)",
+        "test_cable_scenes.py::test_a_cable_pulled_over_the_corner_of_a_box_takes_the_friction_of_a_capstan",
+    ),
+    Mutant(
         "physics", "balls of two elements meet nodes", STEP + "by_faces.py",
         "ROUND = 3.0", "ROUND = 1.0",
         "test_small_balls.py::test_free_ones_and_obstacles_below_three_elements_across_have_it_by_default",

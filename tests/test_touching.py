@@ -487,7 +487,7 @@ def test_bodies_that_overlap_at_the_start_are_named() -> None:
         scene.add_rod("other", across(line(0.2, 10, y=0.01)) + np.array([0, 0.2, 0]), fs.circular_section(RADIUS), CABLE)
         return scene
 
-    with pytest.raises(fs.InputError, match=r"'low' and 'high' overlap by 20 mm at the start; allowed are"):
+    with pytest.raises(fs.InputError, match=r"'low' and 'high' overlap by 20 mm at the start; allowed are less than"):
         fs.simulate(scene(0.03, 0.1))
     with pytest.raises(fs.InputError, match=r"'rod' and 'other' overlap by 6 mm"):
         fs.simulate(scene(0.06, 0.002))

@@ -85,7 +85,7 @@ def _check_soft(scene: Scene, contacts: Contacts, state: State, waiting: Collect
         if depth > bound:
             raise InputError(
                 f"scene {scene.name!r}: {first!r} and {second!r} overlap by {1e3 * depth:.3g} mm at the start; allowed are "
-                f"{1e3 * bound:.3g} mm (half of an element, "
+                f"less than {1e3 * bound:.3g} mm (half of an element, "
                 "of a rigid part with faces, or of the radii of rods). Move them apart."
             )
         if depth > scene.margin and not any(scene.parts[k].shapes for k in (a, b)):
