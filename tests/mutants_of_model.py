@@ -214,6 +214,21 @@ MUTANTS = (
         "test_middle.py::test_an_axle_bears_no_torque_about_itself_where_its_wheel_lands_with_what_it_carries",
     ),
     Mutant(
+        "sensors", "a spring on joints reads no damping", "femsim/model/joint_springs.py",
+        "(rate - self._known_rate) + damped", "(rate - self._known_rate)",
+        "test_joint_springs.py",
+    ),
+    Mutant(
+        "sensors", "a spring on joints reads the sum of the middle of the step", "femsim/model/joint_springs.py",
+        "return self.force, self.length", "return self.force, 0.5 * (self._start + self.length)",
+        "test_joint_springs.py",
+    ),
+    Mutant(
+        "sensors", "springs on joints that slide read N m", "femsim/model/joint_springs.py",
+        'self.kind = "spring"', 'self.kind = "torsion"',
+        "test_joint_springs.py",
+    ),
+    Mutant(
         "sensors", "torque of a spring on held nodes about the wrong side", "femsim/model/compliance.py",
         "self.wrench[3:] += cross(arm, self.wrench[:3])",
         "self.wrench[3:] -= cross(arm, self.wrench[:3])",

@@ -135,6 +135,97 @@ def test_runs_go_on_with_the_same_bits() -> None:
     assert after[0] == after[1]
 
 
+@pytest.mark.parametrize(("theta", "damping"), [(None, 0.0), (None, 0.6), (1.0, 0.6)])
+def test_sensors_read_what_springs_pull_with(theta: float | None, damping: float) -> None:
+    """Momentum of each box changes by minus its coefficient times the force, which is that of the sum and of its speed.
+
+    Dampers also calm joints at the end of the energy-momentum step, by 1e-5 of the force here.
+    """
+    scene = fs.Scene("read", dt=0.002, duration=0.2, gravity=(0.0, 0.0, 0.0), theta=theta, strain_damping=0.0)  # type: ignore[arg-type]
+    spring = fs.RobotSpring("t", {"i": 1.0, "j": -2.0}, K, (0.01, 0.03), damping=damping)
+    scene.add_robot(sliders([spring]), name="r", joints={"i": 0.06}, speeds={"i": 0.1})
+    for joint in "ij":
+        scene.sensor(joint, f"r.{joint}", kind="prismatic")
+    scene.sensor("own", "r.t", kind="spring")
+    scene.sensor("only", "r", kind="spring")  # the robot has this one alone
+    run = fs.simulate(scene)
+    force, length = (run.gauges["own"].values[name] for name in ("force_N", "length_m"))
+    assert list(run.gauges["own"].values) == ["force_N", "length_m"]
+    assert np.array_equal(run.gauges["only"].values["force_N"], force)
+    assert length == pytest.approx(places(run) @ C, abs=1e-14)
+    v = np.vstack([[0.1, 0.0], speeds(run)])
+    calmed = 1e-4 if theta is None and damping else 1e-9
+    assert np.diff(v, axis=0) * M / scene.dt == pytest.approx(np.outer(-force, C), abs=calmed)
+    s = np.concatenate([[0.06], length])
+    ends = K * (np.maximum(s - 0.03, 0.0) + np.minimum(s - 0.01, 0.0))
+    rates = np.diff(s) / scene.dt
+    both = (s[1:] > 0.03) & (s[:-1] > 0.03) if theta is None else np.ones(len(force), dtype=np.bool_)
+    by_hand = (ends[1:] if theta else 0.5 * (ends[:-1] + ends[1:])) + damping * rates
+    assert both.sum() > 10 and force[both] == pytest.approx(by_hand[both], abs=1e-6)
+    assert force.max() > 1.0 and force.min() < -0.1
+
+
+HINGES = """<mujoco><compiler angle="radian"/><worldbody><body name="base"><geom size="0.02" mass="1"/>
+<body name="t"><joint name="i" axis="0 1 0" stiffness="0.5" springref="0.2"/><geom size="0.02" pos="0 0 0.1" mass="0.1"/>
+<body name="b" pos="0 0 0.2"><joint name="j" axis="0 1 0"/><geom size="0.02" pos="0 0 0.1" mass="0.1"/></body></body>
+</body></worldbody><tendon><fixed name="t" stiffness="300"><joint joint="i" coef="0.02"/><joint joint="j" coef="0.01"/></fixed>
+</tendon></mujoco>"""
+
+
+def hinges(tmp_path: Path) -> fs.Scene:
+    """A finger whose joint "i" has a spring of that name, and a tendon that is named as its first link."""
+    (tmp_path / "hinges.xml").write_text(HINGES)
+    scene = fs.Scene("hinges", dt=0.002, duration=0.02, strain_damping=0.0)
+    scene.add_robot(tmp_path / "hinges.xml", name="r", joints={"i": 0.5})
+    return scene
+
+
+def test_springs_of_files_are_read_in_the_units_of_their_sum_beside_joints_and_links_of_their_name(tmp_path: Path) -> None:
+    """A hinge of N m and rad; a tendon on pulleys in m/rad of N and m, or as another one where its coefficients are numbers."""
+    scene = hinges(tmp_path)
+    scene.sensor("hinge", "r.i", kind="torsion")
+    scene.sensor("tendon", "r.t", kind="spring")
+    scene.sensor("turned", "r.t", kind="torsion")
+    scene.sensor("motor", "r.i", kind="revolute")
+    scene.sensor("other", "r.j", kind="revolute")
+    scene.sensor("touch", "r.t")
+    scene.sensor("place", "r.i", kind="marker")
+    run = fs.simulate(scene)
+    hinge, tendon = run.gauges["hinge"].values, run.gauges["tendon"].values
+    i, j = (np.concatenate([[start], run.gauges[n].values["angle_rad"]]) for n, start in (("motor", 0.5), ("other", 0.0)))
+    assert list(hinge) == ["torque_Nm", "angle_rad"] and hinge["angle_rad"] == pytest.approx(i[1:], abs=1e-14)
+    assert hinge["torque_Nm"] == pytest.approx(0.5 * (0.5 * (i[1:] + i[:-1]) - 0.2), rel=1e-9)
+    pulled = 0.02 * i + 0.01 * j
+    assert tendon["length_m"] == pytest.approx(pulled[1:], abs=1e-14)
+    assert tendon["force_N"] == pytest.approx(300.0 * (0.5 * (pulled[1:] + pulled[:-1]) - 0.02 * 0.2), rel=1e-9)
+    assert np.array_equal(run.gauges["turned"].values["torque_Nm"], tendon["force_N"])
+    assert run.gauges["motor"].values["torque_Nm"] == pytest.approx(0.0, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("on", "kind", "said"),
+    [
+        ("r", "torsion", "'r' has ['r.i', 'r.t'] of kind 'torsion'; name one of them"),
+        ("r.k", "spring", "nothing of kind 'spring' is on 'r.k'; did you mean"),
+        ("r.t", "prismatic", "kind 'prismatic' needs a joint of a robot that slides"),
+        ("r.i", "tendon", "'r.i' has no kind 'tendon'; use 'torsion' or 'spring', or name the body"),
+    ],
+)
+def test_wrong_sensors_of_springs_are_refused(tmp_path: Path, on: str, kind: str, said: str) -> None:
+    """With what there is."""
+    with pytest.raises(fs.InputError) as error:
+        hinges(tmp_path).sensor("s", on, kind=kind)
+    assert said in str(error.value)
+
+
+def test_sums_that_slide_have_no_torque() -> None:
+    """A spring between sliders has kind "spring" alone."""
+    scene = fs.Scene("read", dt=0.002, duration=0.2)
+    scene.add_robot(sliders([fs.RobotSpring("t", {"i": 1.0}, K)]), name="r")
+    with pytest.raises(fs.InputError, match=r"'r\.t' has no kind 'torsion'; use 'spring', or name the body"):
+        scene.sensor("s", "r.t", kind="torsion")
+
+
 TENDONS = """<mujoco><compiler angle="radian"/><worldbody><body name="base"><geom size="0.02" mass="1"/>
 <body name="a"><joint name="i" axis="0 1 0" springref="0.2"/><geom size="0.02" pos="0 0 0.1" mass="0.1"/>
 <body name="b" pos="0 0 0.2"><joint name="j" axis="0 1 0" ref="0.3" springref="-0.1"/>

@@ -52,7 +52,7 @@ class Coupling(Protocol):
     name : str
         Name in messages.
     kind : str
-        Kind of the coupling; a sensor of the same kind, where there is one, records its ``reading``.
+        Kind of the coupling; sensors of the kinds that name it among their ``couplings`` record its ``reading``.
     rows : tuple of (int, ndarray)
         Each body that it acts on, by its number in the system, and the rows of that body's v, in order. The block of the
         coupling is that of all these rows.

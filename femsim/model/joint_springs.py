@@ -92,19 +92,22 @@ class JointSpring(CouplingDefaults):
 
     Attributes
     ----------
+    kind : str
+        "torsion" where all its joints turn, else "spring": its sum is then in m.
     force, length : float
         Force by which it pulled the sum back in the last step, damping included, and the sum at its end.
     """
-
-    kind = "joint spring"
 
     def __init__(self, body: TreeBody, index: int, spring: RobotSpring) -> None:
         self.name, self._body, self._spring = f"{body.name}.{spring.name}", body, spring
         rows: dict[int, float] = {}
         places: dict[int, int] = {}
         self._offset = 0.0
+        self.kind = "torsion"
         for joint, coefficient in spring.joints.items():
             link = body.joint_link(joint)
+            if "prismatic" in body.sensor_kinds(link):
+                self.kind = "spring"
             row = int(body.tree.row[link])
             rows[row] = rows.get(row, 0.0) + float(coefficient) * float(body.tree.ratio[link])
             places[row] = int(body.tree.coordinate[link])

@@ -444,6 +444,8 @@ READERS: dict[str, type[Reader]] = {
     "reaction": ReactionReader,
     "chamber": CouplingReader,
     "tendon": CouplingReader,
+    "torsion": CouplingReader,
+    "spring": CouplingReader,
     "joint": JointReader,
     "revolute": JointStateReader,
     "prismatic": JointStateReader,

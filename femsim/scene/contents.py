@@ -261,8 +261,9 @@ class SceneContents:
         return [part.name for part, body in zip(self.parts, bodies, strict=True) if body is None or body.rigid]
 
     def sensed_couplings(self) -> list[Coupling]:
-        """Couplings that sensors of their own kind read, such as tendons."""
-        return [c for c in self.couplings if c.kind in SENSOR_KINDS and SENSOR_KINDS[c.kind].of_coupling]
+        """Couplings that sensors read, such as tendons."""
+        sensed = {kind for declared in SENSOR_KINDS.values() for kind in declared.couplings}
+        return [c for c in self.couplings if c.kind in sensed]
 
     def check_name(self, name: str) -> None:
         """Refuse a name that is taken, or that cannot be the name of a file."""

@@ -142,11 +142,12 @@ class Scene(BodyCalls, MotionCalls, ContactCalls):
         name : str
             Column prefix in sensors.csv.
         on : Handle or str
-            The part: a body, ``"gripper.left"``, an obstacle; or a joint of a robot, ``"arm.elbow"``, for the link on it.
+            The part: a body, ``"gripper.left"``, an obstacle; or a joint of a robot, ``"arm.elbow"``, for the link on it; or
+            what else a kind reads by its name, as ``"arm.spring"``.
         kind : str
             "contact" (default), "mount", "start", "end", "reaction", "chamber", "tendon", "joint", "revolute", "prismatic",
-            "marker", "gap", "area", "slip", "pair" or "energy"; docs/outputs.md has a table of what each reads, with units, signs
-            and points.
+            "torsion", "spring", "marker", "gap", "area", "slip", "pair" or "energy"; docs/outputs.md has a table of what each
+            reads, with units, signs and points.
         node : int, optional
             Node of a marker on a soft body, or link of a marker on a rod.
         at : (3,), m, optional

@@ -40,8 +40,10 @@ def make_sensor(
     reach: float | None,
 ) -> SensorSpec:
     """Check a sensor; the parameters are those of :meth:`femsim.scene.scene.Scene.sensor`."""
-    part = _hanging_part(scene, part_of(on), kind)
+    part = part_of(on)
     coupling = _sensed_coupling(scene, name, part, kind)
+    if coupling is None:
+        part = _hanging_part(scene, part, kind)
     if coupling is not None:
         part = scene.bodies[coupling.rows[0][0]].name
     hold = _sensed_hold(scene, name, part, kind)
@@ -94,16 +96,22 @@ def _sensed_hold(scene: SceneContents, sensor: str, part: str, kind: str) -> Hol
 
 
 def _sensed_coupling(scene: SceneContents, sensor: str, part: str, kind: str) -> Coupling | None:
-    """Coupling that a sensor is on, named itself or by its body; None where the sensor is on a part."""
-    sensed = scene.sensed_couplings()
+    """Coupling that a sensor is on, named itself or by its body; None where the sensor is on a part.
+
+    A spring may have the name of a link or joint, which kinds that read no coupling then mean.
+    """
+    sensed, kinds = scene.sensed_couplings(), SENSOR_KINDS[kind].couplings if kind in SENSOR_KINDS else ()
     own = [c for c in sensed if c.name == part]
-    if own and own[0].kind != kind:
-        raise InputError(f"sensor {sensor}: {part!r} has no kind {kind!r}; use {own[0].kind!r}, or name the body.")
-    if kind not in SENSOR_KINDS or not SENSOR_KINDS[kind].of_coupling:
+    if not kinds and _hanging_part(scene, part, kind) in scene.part_names:
         return None
-    own = own or [c for c in sensed if c.kind == kind and scene.bodies[c.rows[0][0]].name == part]
+    if own and own[0].kind not in kinds:
+        use = " or ".join(repr(name) for name, declared in SENSOR_KINDS.items() if own[0].kind in declared.couplings)
+        raise InputError(f"sensor {sensor}: {part!r} has no kind {kind!r}; use {use}, or name the body.")
+    if not kinds:
+        return None
+    own = own or [c for c in sensed if c.kind in kinds and scene.bodies[c.rows[0][0]].name == part]
     if not own:
-        names = [c.name for c in sensed if c.kind == kind]
+        names = [c.name for c in sensed if c.kind in kinds]
         raise InputError(f"sensor {sensor}: nothing of kind {kind!r} is on {part!r}{did_you_mean(part, names)}")
     if len(own) > 1:
         raise InputError(f"sensor {sensor}: {part!r} has {[c.name for c in own]} of kind {kind!r}; name one of them.")

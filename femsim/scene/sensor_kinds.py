@@ -46,8 +46,8 @@ class SensorKind:
         Whether it must have a partner.
     refusal : str
         What to say where a body does not list the kind among its ``sensor_kinds``; "" for a kind that every part has.
-    of_coupling : bool
-        Whether it reads a coupling of the same kind, such as a tendon, instead of a part.
+    couplings : tuple of str
+        Kinds of couplings, such as a tendon, one of which it reads instead of a part; none where it reads a part.
     holds : bool
         Whether its wrench is what holds the part, so that a weight that hangs on it reads upwards.
     """
@@ -58,7 +58,7 @@ class SensorKind:
     limits: tuple[str, ...] = ()
     needs_partner: bool = False
     refusal: str = ""
-    of_coupling: bool = False
+    couplings: tuple[str, ...] = ()
     holds: bool = False
 
     @property
@@ -144,17 +144,17 @@ SENSOR_KINDS: dict[str, SensorKind] = {
     "reaction": SensorKind(
         WRENCH,
         "what a joint of `scene.join` exerts **on** the body named first; torque about the joint, or the mean of glued nodes",
-        series="sensors", of_coupling=True, holds=True,
+        series="sensors", couplings=("reaction",), holds=True,
     ),
     "chamber": SensorKind(
         (SensorColumn("pressure_Pa", "Pa"), SensorColumn("volume_m3", "m^3")),
         "pressure that acted in the step, volume at its end",
-        series="chambers", of_coupling=True,
+        series="chambers", couplings=("chamber",),
     ),
     "tendon": SensorKind(
         (SensorColumn("force_N", "N"), SensorColumn("length_m", "m")),
         "tension that acted in the step, length at its end",
-        series="tendons", of_coupling=True,
+        series="tendons", couplings=("tendon",),
     ),
     "joint": SensorKind(
         WRENCH,
@@ -180,6 +180,17 @@ SENSOR_KINDS: dict[str, SensorKind] = {
         ),
         "the same of a joint that slides",
         refusal="kind 'prismatic' needs a joint of a robot that slides, e.g. 'arm.jaw', not {part!r}.",
+    ),
+    "torsion": SensorKind(
+        (SensorColumn("torque_Nm", "N m"), SensorColumn("angle_rad", "rad")),
+        "what a spring of a robot pulls with, damping included, positive above its rest: each joint bears minus its coefficient "
+        "times that, and what calms it where it swings within a step; the sum of its joints at the end of the step",
+        couplings=("torsion",),
+    ),
+    "spring": SensorKind(
+        (SensorColumn("force_N", "N"), SensorColumn("length_m", "m")),
+        "the same of one on joints that slide, or with coefficients in m/rad",
+        couplings=("spring", "torsion"),
     ),
     "gap": SensorKind(
         (SensorColumn("gap_m", "m"),),
