@@ -214,6 +214,11 @@ MUTANTS = (
         "test_middle.py::test_an_axle_bears_no_torque_about_itself_where_its_wheel_lands_with_what_it_carries",
     ),
     Mutant(
+        "physics", "all objects of an .obj file count as one mesh of an MJCF model", "femsim/model/mjcf_assets.py",
+        "if count > 1:", "if count > 2:",
+        "test_mjcf_shapes.py::test_of_an_obj_with_several_objects_the_first_with_faces_is_read_as_in_mujoco",
+    ),
+    Mutant(
         "sensors", "a spring on joints reads no damping", "femsim/model/joint_springs.py",
         "(rate - self._known_rate) + damped", "(rate - self._known_rate)",
         "test_joint_springs.py",

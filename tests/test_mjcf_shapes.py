@@ -266,3 +266,29 @@ def test_what_is_small_beside_a_large_ball_needs_no_large_grid(tmp_path: Path) -
     with pytest.raises(fs.InputError, match=r"robot fine: its links .* lower Mesh.resolution. Or say self_contact=False in add"):
         fs.Scene("s").add_robot(robot)
     fs.Scene("s").add_robot(robot, self_contact=False)
+
+
+@pytest.mark.parametrize("begin", ["o", "g"])
+def test_of_an_obj_with_several_objects_the_first_with_faces_is_read_as_in_mujoco(tmp_path: Path, begin: str) -> None:
+    """A cube of 0.1 m, beside which another one stands in the file: mass, centre and shape are those of the first."""
+    faces = ((1, 2, 4, 3), (5, 7, 8, 6), (1, 5, 6, 2), (3, 4, 8, 7), (1, 3, 7, 5), (2, 6, 8, 4))
+    text = f"{begin} empty\n"
+    for k, left in enumerate((0.0, 0.5)):
+        corners = [(left + 0.1 * i, 0.1 * j, 0.1 * k) for i in (0, 1) for j in (0, 1) for k in (0, 1)]
+        text += f"{begin} cube{k}\n" + "".join("v {} {} {}\n".format(*corner) for corner in corners) + "usemtl grey\n"
+        text += "".join("f " + " ".join(str(8 * k + n) for n in face) + "\n" for face in faces)
+    (tmp_path / "cubes.obj").write_text(text)
+    model = """<mujoco><asset><mesh name="m" file="cubes.obj"/></asset><worldbody><body name="b"><joint type="slide"/>
+    <geom type="mesh" mesh="m"/></body></worldbody></mujoco>"""
+    (tmp_path / "cubes.xml").write_text(model)
+    robot = fs.load_robot(tmp_path / "cubes.xml")
+    link = next(link for link in robot.links if link.name == "b")
+    assert link.mass == pytest.approx(1.0, rel=1e-12)
+    shape = link.shapes[0].shape
+    assert isinstance(shape, Mesh) and np.ptp(shape.points, axis=0) == pytest.approx([0.1] * 3)
+    assert any("mesh 'm' is the first of 2 objects of cubes.obj, as in MuJoCo" in note for note in robot.notes)
+    try:
+        import mujoco
+    except ImportError:
+        return
+    assert float(mujoco.MjModel.from_xml_path(str(tmp_path / "cubes.xml")).body_mass[1]) == pytest.approx(1.0, rel=1e-6)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from xml.etree.ElementTree import Element
@@ -15,7 +17,11 @@ from femsim.base.files import is_file
 from femsim.model.robot_files import ElementReader, hull
 from foreign import Refused
 from foreign.binary_meshes import mujoco_msh
-from meshes import MeshError, TriMesh, make_trimesh, merged
+from foreign.text import read_bytes
+from meshes import MeshError, TriMesh, load_surface, make_trimesh, merged
+
+#: The words of lines of an .obj file that begin an object or group, and of those that are a face.
+_BEGINS, _IS_FACE = re.compile(rb"^[ \t]*[og](?=\s)", re.MULTILINE), re.compile(rb"[ \t]*f\s")
 
 
 class MeshAssets:
@@ -85,11 +91,34 @@ class MeshAssets:
         try:
             if file.suffix.lower() == ".msh":
                 return self._surface(where, file.stem, str(file), *mujoco_msh(file))
-            return self.reader.surface_of(file)
+            return self._first_object(where, file) if file.suffix.lower() == ".obj" else self.reader.surface_of(file)
         except (MeshError, OSError) as error:
             raise self.reader.wrong(where, f"cannot be read: {error}") from error
         except Refused as error:
             raise self.reader.wrong(where, f"has the file {file}, which cannot be read: {error}; save it as .stl.") from error
+
+    def _first_object(self, where: str, file: Path) -> TriMesh:
+        """Read the first object or group of an .obj file that has faces, as MuJoCo does; the others are noted."""
+        data = read_bytes(file)
+        if len(_BEGINS.findall(data)) < 2:
+            return self.reader.surface_of(file)
+        kept, count, begins = [], 0, True
+        for line in data.splitlines(keepends=True):
+            begins = begins or _BEGINS.match(line) is not None
+            if _IS_FACE.match(line):
+                count, begins = count + begins, False
+                if count > 1:
+                    continue
+            kept.append(line)
+        if count < 2:
+            return self.reader.surface_of(file)
+        self.reader.note(f"{where} is the first of {count} objects of {file.name}, as in MuJoCo; give each a file of its own")
+        with tempfile.TemporaryDirectory() as folder:
+            first = Path(folder) / file.name
+            first.write_bytes(b"".join(kept))
+            surface = load_surface(first)
+        own, corners = np.unique(surface.triangles, return_inverse=True)
+        return make_trimesh(surface.points[own], corners.reshape(-1, 3), name=surface.name, source=str(file))
 
     def _of_numbers(self, where: str, name: str, asset: Element) -> TriMesh:
         """Read a mesh whose numbers are in the text."""
