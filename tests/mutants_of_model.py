@@ -11,6 +11,11 @@ MUTANTS = (
         "test_servo_energy.py",
     ),
     Mutant(
+        "physics", "all objects of an .obj file count as one mesh of an MJCF model", "femsim/model/mjcf_assets.py",
+        "if count > 1:", "if count > 2:",
+        "test_mjcf_shapes.py::test_of_an_obj_with_several_objects_the_first_with_faces_is_read_as_in_mujoco",
+    ),
+    Mutant(
         "physics", "a soft body advances by the wrong theta", BODIES + "soft.py",
         "v_new /= settings.theta", "v_new *= settings.theta",
         "test_physics.py::test_a_soft_body_falls_freely test_soft.py",
@@ -212,11 +217,6 @@ MUTANTS = (
         "sensors", "a joint pulls a link half-way through a step at its lever of the end", "femsim/model/joined.py",
         "self._signs * about_centres(self.wrench, self._reach)", "self._signs * about_centres(self.wrench, self._levers())",
         "test_middle.py::test_an_axle_bears_no_torque_about_itself_where_its_wheel_lands_with_what_it_carries",
-    ),
-    Mutant(
-        "physics", "all objects of an .obj file count as one mesh of an MJCF model", "femsim/model/mjcf_assets.py",
-        "if count > 1:", "if count > 2:",
-        "test_mjcf_shapes.py::test_of_an_obj_with_several_objects_the_first_with_faces_is_read_as_in_mujoco",
     ),
     Mutant(
         "sensors", "a spring on joints reads no damping", "femsim/model/joint_springs.py",
