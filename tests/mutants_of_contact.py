@@ -352,7 +352,7 @@ MUTANTS = (
     ),
     Mutant(
         "judges", "many contacts are for the exact solver however dear it is", "contact/solvers/auto.py",
-        'picked = "wide" if self._is_wide(problem, warm_start) else "brief"', 'picked = "brief"',
+        '("wide" if self._is_wide(problem, warm_start) else "brief")', '"brief"',
         "test_auto.py::test_the_cheaper_one_is_asked_first_where_many_contacts_press",
     ),
     Mutant(

@@ -236,6 +236,11 @@ MUTANTS = (
         "test_contact_by_faces.py",
     ),
     Mutant(
+        "physics", "steps that leave contacts out in vain stay as frequent", STEP + "advance.py",
+        "again = min(2 * left, _WHOLE_MOST)", "again = left",
+        "test_contact_by_faces.py::test_steps_that_leave_contacts_out_in_vain_grow_rare",
+    ),
+    Mutant(
         "physics", "forces that undo overlaps may run away", STEP + "advance.py",
         "if pushing and runs_away(", "if not pushing and runs_away(",
         "test_locked.py",

@@ -22,7 +22,7 @@ def full_state() -> State:
         ({"strain": np.array([[10.0, 11.0]]), "count": np.array(12)}, {}), couplings, tuple(forces),
         {"slid/slip": np.array(15.0), "seen/noise": np.array([16, 17], dtype=np.uint64)}, 0.25, 18, True,
         np.array([[19.0, 20.0], [21.0, 22.0]]), 23.5, True, 24.5, 25, 26,
-        np.array([27.0, 28.0]),
+        np.array([27.0, 28.0]), 29,
     )  # fmt: skip
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -96,7 +97,7 @@ _MULTIGRID_SECOND = 3e-8
 _MAY_REFUSE = ("cond", "cond-newton")
 #: Above so many rows of contacts the exact solver is not asked: its W alone is 0.3 GB there, and Newton's method factorizes
 #: matrices as large. CANAL, which forms no W, takes its place.
-_DENSE_ROWS, _DENSE = 6000, ("exact", "last", "brief")
+_DENSE_ROWS, _DENSE = 6000, ("exact", "last", "brief", "short")
 #: Forces of an answer have grown without end where its contact law is off and its residuals are at most this part of that error
 #: (measured on walls of boxes that are pushed: 1e-8, with forces of 1e9 N; of one that is only unfinished 1e-2).
 _ASTRAY = 1e-4
@@ -106,7 +107,7 @@ _VAIN = ("fresh", "last", "brief")
 #: Factor on the exact solver's own part where A is factorized without MKL.
 _SUPERLU = 15.0
 #: All that a pick may be, in the order in which a rest names them by number.
-_PICKS = ("", "banded", "canal", "few", "cond", "cond-newton", "exact", "fresh", "last", "brief", "wide")
+_PICKS = ("", "banded", "canal", "few", "cond", "cond-newton", "exact", "fresh", "last", "brief", "wide", "short")
 #: The one pick that never rests: its failure costs 1 to 2 ms, what goes on after it 2 to 15 (measured on a rope of 40 links that
 #: falls in a heap, where it fails at one problem in fifteen).
 _TIRELESS = "banded"
@@ -118,11 +119,15 @@ _ORDERS = {
     "few": ("few", "canal", "fresh", "cond-newton", "last"), "canal": ("canal", "fresh", "cond-newton", "last"),
     "banded": ("banded", "cond-newton", "exact", "cond"), "cond-newton": ("cond-newton", "cond", "exact"),
     "cond": ("cond", "exact"), "exact": ("exact", "cond"), "brief": ("exact", "cond"),
+    "short": ("short", "cond", "fresh", "exact"),
     "wide": ("wide", "brief", "cond"),
 }  # fmt: skip
 #: The exact solver is asked with so few sweeps first, and CANAL before it goes on, if more contacts press: where forces are not
-#: unique, as along the rim of a box on a soft body, it looks for seconds where CANAL takes tenths of one (measured).
-_BRIEF_SWEEPS, _LONG_SWEEPS, _BRIEF_CONTACTS, _BRIEFLY = 150, 2000, 100, ("brief", "canal", "exact")
+#: unique, as along the rim of a box on a soft body, it looks for seconds where CANAL takes tenths of one (measured). Of fewer
+#: contacts it is asked with the second number in a refinement, twice that in all, then COND, then CANAL from nothing: a cube
+#: between flat pads took it 20 000 sweeps a problem and 12 s a step, where COND takes 20 ms or CANAL 80 (in all half as many or
+#: as many as in one refinement take longer in such scenes).
+_BRIEF_SWEEPS, _SHORT_SWEEPS, _LONG_SWEEPS, _BRIEF_CONTACTS, _BRIEFLY = 150, 300, 2000, 100, ("brief", "canal", "exact")
 #: CANAL comes before the exact solver, also after COND or COND-Newton, where so many Newton steps with sparse factors should cost
 #: less: with hundreds of contacts that press the exact one factorizes dense matrices over them as often (measured on plates on
 #: a mat with elements of 10 mm, 600 contacts: 0.1 to 2 s a solve, where it takes 1 to 67). It is asked for few sweeps then.
@@ -134,7 +139,7 @@ _NEARLY = 10.0
 _PLACES = {
     "banded": "_banded", "brief": "_exact", "canal": "_canal", "cond": "_cond", "cond-newton": "_cond_newton", "exact": "_exact",
     "few": "_few",
-    "fresh": "_fresh", "last": "_last", "wide": "_canal",
+    "fresh": "_fresh", "last": "_last", "short": "_exact", "wide": "_canal",
 }  # fmt: skip
 _REASONS = {
     "banded": "rods alone", "canal": "few unknowns with many contacts", "cond-newton": "many iterations of COND",
@@ -285,7 +290,9 @@ def _fits_dense(problem: ContactProblem, warm_start: WarmStart | None) -> bool:
 
 def _known_as(name: str) -> str:
     """Name by which a solver is known; "few" and "last" are exact ones, "fresh" is CANAL from nothing."""
-    return {"few": "exact", "last": "exact", "brief": "exact", "fresh": "canal", "wide": "canal"}.get(name, name)
+    return {"few": "exact", "last": "exact", "brief": "exact", "short": "exact", "fresh": "canal", "wide": "canal"}.get(
+        name, name
+    )
 
 
 class Auto(Told):
@@ -299,10 +306,11 @@ class Auto(Told):
     COND is also for many contacts on large bodies; where Newton steps cost less than the iterations that it needs, as in
     piles and where a step is linearised anew, COND finished by Newton takes its place. Where the one that was picked does not
     converge, others go on: after CANAL the same from nothing, COND finished by Newton, then for few contacts the exact
-    solver, and COND where that is the one that fails on many unknowns; after COND the exact one, unless CANAL was asked
-    before and came near; after the banded solver the exact one, or COND finished by Newton where links have many contacts. A
-    problem that one of them finds infeasible goes to no other. A pick that failed where another converged rests: that one
-    takes its place for the next problems that it would be picked for. The banded solver never rests: its failures are cheap.
+    solver; after a few sweeps of the exact one COND, CANAL from nothing, and the exact one for longer; after COND the exact
+    one, unless CANAL was asked before and came near; after the banded solver the exact one, or COND finished by Newton where
+    links have many contacts. A problem that one of them finds infeasible goes to no other. A pick that failed where another
+    converged rests: that one takes its place for the next problems that it would be picked for. The banded solver never
+    rests: its failures are cheap.
 
     Compared are COND's iterations, 0.6 sqrt(kappa) for each decade of the tolerance (measured), times the entries of A and J, the
     exact solver's solves with the factors of A and dense work on the contacts that press or approach, and the Newton steps
@@ -471,7 +479,7 @@ class Auto(Told):
     def _learn(self, problem: ContactProblem, name: str, found: Solution) -> None:
         """Take in what a solver needed beside what was expected, a failure many times more, or what factors were made."""
         kind = self._kind
-        if name in ("exact", "brief"):
+        if name in ("exact", "brief", "short"):
             self._renewed += _LEARNING * (found.details["factorizations"] - self._renewed)
         elif name == "cond-newton" and kind != _FAR:
             # phases of COND, and steps with direct factors where others were expected, count as the steps that take as long
@@ -514,20 +522,21 @@ class Auto(Told):
             A is not positive definite, and a solver needs it to be.
         """
         picked, many = self._pick(problem, warm_start), _has_many(problem, warm_start)
-        if picked == "exact" and many:
-            picked = "wide" if self._is_wide(problem, warm_start) else "brief"
+        if picked == "exact":
+            picked = ("wide" if self._is_wide(problem, warm_start) else "brief") if many else "short"
         if picked == "canal" and problem.group_rows[2].any() and not self._definite.says(problem.A):
             # CANAL does not see it where contacts hold what A does not, and those that come after it look long for an answer
             raise NotPositiveError(NOT_POSITIVE)
         first = self._resting.replaced(picked)
         answers: dict[str, Solution] = {}
-        start, most = warm_start, _LONG_SWEEPS if many else self._exact.options.max_sweeps
+        sweeps, start = {"brief": _BRIEF_SWEEPS, "short": _SHORT_SWEEPS}, warm_start
         for name in self._order(problem, warm_start, picked, first, many):
             if name in _VAIN and self._is_vain(name, problem, answers):
                 continue
             try:
                 solver: Solver = getattr(self, _PLACES[name])
-                self._exact.max_sweeps = _BRIEF_SWEEPS if name == "brief" else most
+                self._exact.max_sweeps = sweeps.get(name, _LONG_SWEEPS)
+                self._exact.all_sweeps = 2 * _SHORT_SWEEPS if name == "short" else sys.maxsize
                 found = answers[name] = solver.solve(problem, None if name == "fresh" else start)
             except ContactError as error:
                 if name not in _MAY_REFUSE or isinstance(error, NotPositiveError):

@@ -34,7 +34,8 @@ _SHARPER = 0.1
 _SHARPEST = 16.0 * sys.float_info.epsilon
 #: Iterations with factors that serve and no new contacts that did not halve the best residual, after which it stops.
 _STALLED, _BETTER = 12, 0.5
-#: ... of which one whose contact problem took all of its sweeps counts for so many: it creeps and is as dear as hundreds.
+#: ... of which one whose contact problem took all of its sweeps counts for so many: it creeps and is as dear as hundreds. Where
+#: the dynamics held before it, the next would be the same search again, and there is none.
 _CREEPS = 4
 #: What it says when it stopped so; whether rounding is why is not known, as contact problems that were not solved stall as well.
 _STALLS = "Stopped after {} iterations, the last of which came no nearer: try another solver or a larger tolerance"
@@ -105,6 +106,8 @@ class Exact(Told):
     ----------
     max_sweeps : int
         Limit of the sweeps of a refinement in the next solve; at first that of the options.
+    all_sweeps : int
+        Sweeps after which the next solve makes no other refinement; at first no number is too large.
 
     Notes
     -----
@@ -120,7 +123,7 @@ class Exact(Told):
         self, options: ExactOptions | None = None, factorization: Factorization | None = None, *, only_newton: bool = False
     ) -> None:
         self.options, self._only_newton = options or ExactOptions(), only_newton
-        self.max_sweeps = self.options.max_sweeps
+        self.max_sweeps, self.all_sweeps = self.options.max_sweeps, sys.maxsize
         self._operator = DelassusOperator(self.options.backend, self.options.threads, factorization, refined=True)
         self.linear_algebra = self._operator.factorization.name
 
@@ -149,7 +152,7 @@ class Exact(Told):
             A is not positive definite.
         """
         options = replace(self.options, max_sweeps=self.max_sweeps)
-        refinement = _Refinement(problem, warm_start, options, self._operator, only_newton=self._only_newton)
+        refinement = _Refinement(problem, warm_start, options, self._operator, self.all_sweeps, only_newton=self._only_newton)
         judge = refinement.judge
         drive(refinement, judge, self.options.max_iterations)
         details = {**refinement.counts, "condensed_contacts": refinement.count, "linear_algebra": self.linear_algebra}
@@ -185,10 +188,12 @@ class _Refinement:
         warm_start: WarmStart | None,
         options: ExactOptions,
         operator: DelassusOperator,
+        most: int,
         *,
         only_newton: bool = False,
     ) -> None:
         self.problem, self.options, self.operator, self._only_newton = problem, options, operator, only_newton
+        self._most = most
         self.judge = Judge(problem, options.tolerance, self._measured)
         self.law = isotropic(problem)
         nc, A, J = problem.n_contacts, problem.A, self.law.J
@@ -209,13 +214,15 @@ class _Refinement:
         self._fresh = False
         self._before = self._sharper = 1.0
         self._aim, self._reached = 0.0, np.inf
+        #: whether the last contact problem was solved to a part of what the iteration started from
+        self._lax = False
         self._rho = np.zeros(nc)
         self._runaway, self._crept, self.stalled, self._least = False, False, 0, np.inf
 
     @property
     def over(self) -> bool:
-        """Whether forces run away, or iterations come no nearer."""
-        return self._runaway or self.stalled >= _STALLED
+        """Whether forces run away, iterations come no nearer, or sweeps are used up."""
+        return self._runaway or self.stalled >= _STALLED or self.counts["sweeps"] >= self._most
 
     def until(self, aim: float, limit: int) -> list[Row]:
         """One refinement: what contacts need for the residual of the dynamics, solved to a part of it."""
@@ -233,8 +240,8 @@ class _Refinement:
         old = self.forces[chosen].ravel()
         new = old.copy()
         q -= dense.WT.T @ old
-        aim = self._sharper * max(_INNER_TOLERANCE * self.judge.tolerance, _INNER_REDUCTION * min(self._started, 1.0))
-        self._aim = max(aim, _SHARPEST)
+        sharp, reduced = _INNER_TOLERANCE * self.judge.tolerance, _INNER_REDUCTION * min(self._started, 1.0)
+        self._aim, self._lax = max(self._sharper * max(sharp, reduced), _SHARPEST), reduced > sharp
         found = dense.solve(q, new, self._aim, self.options.max_sweeps)
         self._reached, self._runaway, self._crept = found.residual, found.runaway, found.sweeps >= self.options.max_sweeps
         self.judge.know(self._rho, kernels.speed_without_forces(q, new))
@@ -289,7 +296,8 @@ class _Refinement:
         if changed:
             self._dense, self.count = None, int(self.chosen.sum())
         self._watch(changed=changed)
-        if self._reached <= self._aim and last.dynamics <= tolerance < max(last.contact, self.judge.error):
+        discontent = last.dynamics <= tolerance < max(last.contact, self.judge.error)
+        if discontent and self._reached <= self._aim and not self._lax:
             self._sharper *= _SHARPER
         # without the plain norm, which depends on units: of forces that are not unique, old and new factors find others
         lacking = max(last.dynamics, unbalanced(last.balance))
@@ -322,7 +330,8 @@ class _Refinement:
         if changed or not serving or not worst > _BETTER * self._least:
             self.stalled = 0
         else:
-            self.stalled += _CREEPS if self._crept else 1
+            again = _STALLED if self._before <= self.judge.tolerance else _CREEPS
+            self.stalled += again if self._crept else 1
         self._least = min(self._least, worst)
 
 

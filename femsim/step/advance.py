@@ -20,7 +20,9 @@ from femsim.step.vitals import Vitals
 #: How a step may end, from good to bad. Contacts without a solution have none in parts of the step either.
 SOLVED, MADE_ENERGY, SANK, NOT_CONVERGED, INSIDE_OUT, INFEASIBLE, NOT_FINITE = range(7)
 #: Steps that leave no contact out after one that did and was taken again: where that goes on, each step would be taken twice.
-_WHOLE = 8
+#: Twice as many where the next one that does is taken again too, up to the most: between flat pads every ninth step was, which
+#: took four linearisations for one.
+_WHOLE, _WHOLE_MOST = 8, 128
 
 
 @dataclass(frozen=True)
@@ -167,6 +169,7 @@ def _step(stepper: Stepper) -> StepReport:
     """
     before, tried = stepper.state, 0
     whole, left, pushing, unpushed = before.whole > 0, max(before.whole - 1, 0), before.unpushed == 0, max(before.unpushed - 1, 0)
+    again = before.whole_again if whole else 0
     first: tuple[StepReport, _Outcome] | None = None
     while True:
         try:
@@ -180,7 +183,8 @@ def _step(stepper: Stepper) -> StepReport:
             break
         report.solves += tried
         if report.spared:
-            tried, whole, left = report.solves, True, _WHOLE
+            tried, whole, left = report.solves, True, max(before.whole_again, _WHOLE)
+            again = min(2 * left, _WHOLE_MOST)
             stepper.restore(before)
             continue
         if first is None:
@@ -206,7 +210,7 @@ def _step(stepper: Stepper) -> StepReport:
             report.solves = tried
             outcome.restore(stepper)
         break
-    stepper.state.whole, stepper.state.unpushed = left, unpushed
+    stepper.state.whole, stepper.state.unpushed, stepper.state.whole_again = left, unpushed, again
     return report
 
 

@@ -65,6 +65,8 @@ class State:
         Whether the last step was linearised more than once, see :class:`femsim.step.newton.Solved`.
     whole : int
         Steps left that leave no contact out, since one that did was taken again, see :mod:`femsim.step.advance`.
+    whole_again : int
+        Steps that would leave none out after the next one that is taken again; 0 before the first.
     unpushed : int
         Steps left that push nothing apart, see :mod:`femsim.step.locked`.
     pressed : ndarray, (np,), N
@@ -96,6 +98,7 @@ class State:
     whole: int = 0
     unpushed: int = 0
     pressed: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    whole_again: int = 0
 
     def __post_init__(self) -> None:
         if len(self.v_hat) != len(self.v):
@@ -105,7 +108,7 @@ class State:
         """All numbers by name, as they are saved."""
         names = (
             "q", "v", "t", "v_hat", "step", "work", "friction_loss", "dt", "level", "halving_is_vain", "ahead", "before",
-            "energy", "again", "joint_loss", "whole", "unpushed", "pressed",
+            "energy", "again", "joint_loss", "whole", "unpushed", "pressed", "whole_again",
         )  # fmt: skip
         out = {name: np.asarray(getattr(self, name)) for name in names}
         out["counts"] = np.array([len(self.bodies), len(self.couplings), len(self.contacts)])
@@ -127,7 +130,7 @@ class State:
             tuple(ForceMemory(arrays[f"contacts/{k}/keys"], arrays[f"contacts/{k}/forces"]) for k in range(families)),
             below(arrays, "sensor"), float(arrays["dt"]), int(arrays["level"]), bool(arrays["ahead"]), arrays["before"],
             float(arrays["energy"]), bool(arrays["again"]), float(arrays["joint_loss"]),
-            int(arrays["whole"]), int(arrays["unpushed"]), arrays["pressed"],
+            int(arrays["whole"]), int(arrays["unpushed"]), arrays["pressed"], int(arrays["whole_again"]),
         )  # fmt: skip
 
     def copy(self) -> State:
