@@ -236,6 +236,11 @@ MUTANTS = (
         "test_contact_by_faces.py",
     ),
     Mutant(
+        "physics", "what goes astray without contacts is searched again without them", STEP + "stepper.py",
+        "if rows.spared:", "if rows.spared and whole:",
+        "test_contact_by_faces.py::test_what_goes_astray_without_contacts_that_others_seem_to_hold_is_not_tried_in_each_step",
+    ),
+    Mutant(
         "physics", "steps that leave contacts out in vain stay as frequent", STEP + "advance.py",
         "again = min(2 * left, _WHOLE_MOST)", "again = left",
         "test_contact_by_faces.py::test_steps_that_leave_contacts_out_in_vain_grow_rare",

@@ -626,3 +626,17 @@ def test_steps_that_leave_contacts_out_in_vain_grow_rare(monkeypatch: pytest.Mon
         assert tried[:6] == [0, 9, 26, 27, 36, 53]
     else:
         assert tried == [0, 9, 26, 59, 124, 253, 382]
+
+
+def test_what_goes_astray_without_contacts_that_others_seem_to_hold_is_not_tried_in_each_step() -> None:
+    """A soft cube that plates squeeze went further than contacts were looked for, and each step at rest had two searches."""
+    scene = fs.Scene("plates", dt=0.002, duration=0.2)
+    scene.add_soft("cube", fs.box_tets((0.04, 0.04, 0.04), 4), fs.Elastic(2e5, 0.4, 1000.0))
+    for name, side in (("left", 1.0), ("right", -1.0)):
+        plate = scene.add_rigid(name, fs.Box((0.011, 0.007, 0.0135)), mass=0.1, position=(0, 0.0275 * side, 0))
+        scene.drive(plate, fs.Motion([0, 0.1], [(0, 0, 0), (0, -0.0045 * side, 0)]))
+        scene.set_friction(plate, "cube", 1.0)
+        scene.contact_by_faces(plate)
+    result = fs.simulate(scene)
+    assert result.verdict == "good" and result.steps["contacts"][-40:].min() > 20
+    assert sum(result.steps["solves"][-40:]) < 120  # 240 with both searches

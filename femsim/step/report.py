@@ -67,7 +67,8 @@ class StepReport:
     sank : bool
         Whether bodies ended so much deeper in each other that halves of the step are worth a try.
     spared : bool
-        Whether bodies ended deeper in each other than they may where contacts were left out that others seemed to hold.
+        Whether bodies ended deeper in each other than they may, or went further than contacts were looked for, where some were
+        left out that others seemed to hold.
     gained : bool
         Whether it made so much energy from nothing that halves of it are worth a try.
     time_error : float, m

@@ -169,7 +169,7 @@ class Stepper:
             given = prescribed(self.scene, system, state, settings, self.newton.still)
             system.assemble(state, settings, *given)
         whole |= contacts.rules.softness is not None or self.newton.tolerance is None
-        rows, solved = self._solve(given, whole=whole)
+        rows, solved, astray = self._solve(given, whole=whole)
         ended = self._end(rows, solved, given)
         solved, new, u, end, arrived = ended.solved, ended.state, ended.u, ended.velocity, ended.placed
         rows = solved.rows
@@ -198,7 +198,7 @@ class Stepper:
             deepest = max(0.0, -float(beyond.gaps[~beyond.led].min(initial=0.0)))
             report.sank, report.theta = self._sank(deepest), settings.theta
             report.ends = ((settings.theta, new.q, new.v),)
-            report.spared = rows.spared and self._sank(deepest, self._may_sink(rows, solution.v, given.v))
+            report.spared = astray or (rows.spared and self._sank(deepest, self._may_sink(rows, solution.v, given.v)))
             report.vitals = self.vital_signs.read(problem, solution.lam, forces, new, arrived, beyond)
             report.gained = self._gained(report)
             system.touch(settings, forces.node_force)
@@ -212,8 +212,11 @@ class Stepper:
             self._placed = (new.q.tobytes(), arrived)
         return report
 
-    def _solve(self, given: Prescribed, *, whole: bool) -> tuple[ContactRows, Solved]:
-        """Find the contacts and solve the step; again, with those in reach of what came of it, where that went further."""
+    def _solve(self, given: Prescribed, *, whole: bool) -> tuple[ContactRows, Solved, bool]:
+        """Find the contacts and solve the step; again, with those in reach of what came of it, where that went further.
+
+        Not so where contacts were left out that others seemed to hold: that may have led astray, which is returned as well.
+        """
         contacts, state, settings = self.contacts, self.state, self.settings
         placed, v_hat = self.placed, self._expected()
         if self.system.prescribes:  # solvers that iterate begin with what is prescribed, and keep it to the last bit
@@ -243,10 +246,12 @@ class Stepper:
                 break
             if within(self._speeds(placed, rates), settings.dt, margins):
                 break
+            if rows.spared:
+                return rows, Solved.of(searched), True
             margins = self._margins(placed, rates)
             with self.timed("assemble"):
                 self.system.assemble(state, settings, *given)
-        return rows, Solved.of(searched)
+        return rows, Solved.of(searched), False
 
     def _rows(self, found: Sequence[Found], given: Prescribed, v_hat: np.ndarray, *, whole: bool) -> ContactRows:
         """Rows of what was found, unless as a ``whole`` without the contacts that others seem to hold too."""
