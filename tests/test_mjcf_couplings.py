@@ -69,10 +69,10 @@ def test_note_on_tendons_names_those_that_couple_joints(tmp_path: Path) -> None:
     default = '<default><default class="c"><tendon frictionloss="0.2"/></default></default>'
     after = f'<tendon>{fixed}{alone}</tendon><equality><tendon tendon1="eq"/></equality>{default}'
     (note,) = (note for note in fs.load_robot(written(tmp_path, arm("", after))).notes if "tendon" in note)
-    assert "of <tendon> only joints that an <equality> couples and springs and dampers on sums of joints are read" in note
+    assert "of <tendon> only joints that an <equality> couples and sums of joints with springs or motors are read" in note
     said = "drive them together: 'r' (0.007 'j' + -0.008 'k', by range -0.001 0.001)"
     assert note.endswith(f"{said}, 'd' (0.007 'j' + -0.008 'k', by frictionloss 0.2)")
     both = "<tendon>" + fixed.split("</fixed>")[1].replace(' limited="false"', "") + "</fixed></tendon>"
     (note,) = (note for note in fs.load_robot(written(tmp_path, arm("", both))).notes if "tendon" in note)
-    assert note.endswith("of <tendon> only springs and dampers on sums of joints are read, not range -1 1 of 's'")
+    assert note.endswith("of <tendon> only sums of joints with springs or motors are read, not range -1 1 of 's'")
     assert not fs.load_robot(written(tmp_path, arm("", "<tendon/>"))).notes

@@ -1,10 +1,11 @@
-"""Springs on sums of joints of a robot, such as tendons that couple the joints of a finger: a coupling that is implicit in A."""
+"""Springs and motors on sums of joints of a robot, such as tendons over the joints of a finger: a coupling, implicit in A."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from femsim.base.arguments import shown
 from femsim.base.errors import InputError, did_you_mean
 from femsim.model.bodies.body import StepSettings
 from femsim.model.bodies.tree import TreeBody
+from femsim.model.bodies.tree_joints import Motor
 from femsim.model.couplings import CouplingDefaults
 from femsim.model.robot_checks import number_of, numbers_of
 from femsim.model.swings import Swing, elastic_tension
@@ -22,7 +24,8 @@ class RobotSpring:
     """A spring of a robot on the sum of positions of joints, each by a coefficient: the length of a tendon over them, say.
 
     Beyond its length at rest it pulls that sum back by stiffness times what is beyond, and each joint by its coefficient times
-    this. A joint alone with the coefficient 1 has a spring of its own, beside what drives it.
+    this. A joint alone with the coefficient 1 has a spring of its own, beside what drives it. :meth:`femsim.Scene.drive_joint`
+    also takes the name of a spring: its motor pulls the sum, with a stiffness of 0 alone.
 
     Parameters
     ----------
@@ -95,11 +98,16 @@ class JointSpring(CouplingDefaults):
     kind : str
         "torsion" where all its joints turn, else "spring": its sum is then in m.
     force, length : float
-        Force by which it pulled the sum back in the last step, damping included, and the sum at its end.
+        Force by which it and its motor pulled the sum back in the last step, damping included, and the sum at its end.
+    own_name : str
+        Name without that of the robot.
+    motor : Motor
+        What drives the sum.
     """
 
     def __init__(self, body: TreeBody, index: int, spring: RobotSpring) -> None:
-        self.name, self._body, self._spring = f"{body.name}.{spring.name}", body, spring
+        self.name, self.own_name = f"{body.name}.{spring.name}", spring.name
+        self._body, self._spring = body, spring
         rows: dict[int, float] = {}
         places: dict[int, int] = {}
         self._offset = 0.0
@@ -120,13 +128,26 @@ class JointSpring(CouplingDefaults):
         self._low, self._high = spring.slack
         self._settings = StepSettings(0.0, 0.5, np.zeros(3))
         self._swing = Swing()
-        self._begins, self._known_rate = True, 0.0
+        self._begins, self._known_rate, self._time, self._rate = True, 0.0, 0.0, 0.0
+        self.motor, self._pull, self._gains = Motor(), 0.0, (0.0, 0.0)
         self._settle(body.initial_q())
         self.reset()
+
+    @property
+    def inertia(self) -> float:
+        """Inertia of the sum at the start, kg m^2 or kg, where its joints alone move."""
+        rows = self.rows[0][1]
+        M = self._body.mass_matrix(self._body.initial_q())[np.ix_(rows, rows)]
+        return 1.0 / float(self._coefficients @ np.linalg.solve(M, self._coefficients))
+
+    def drive(self, drive: Mapping[str, Any]) -> None:
+        """Set what drives the sum: fields of Motor."""
+        self.motor = replace(Motor(), **drive)
 
     def reset(self) -> None:
         """Forget the last steps."""
         self._swing.reset()
+        self._rate = float(self._coefficients @ self._body.initial_v()[self.rows[0][1]])
         self._calm(np.zeros(len(self._coefficients)))
         self.force = self.power = self.lost = 0.0
 
@@ -147,7 +168,7 @@ class JointSpring(CouplingDefaults):
 
     def prepare(self, q: Sequence[np.ndarray], t: float, v_hat: np.ndarray | None = None) -> None:
         """Read the joints."""
-        self._begins = v_hat is None
+        self._begins, self._time = v_hat is None, t
         own = self._length_at(q[0])
         if v_hat is None:
             self._start = self._first = self._last = own
@@ -159,6 +180,27 @@ class JointSpring(CouplingDefaults):
         else:
             self._first = self._last = own
         self._stretch()
+        self._drive(0.5 * (self._first + self._last), 0.0, self._known_rate)
+
+    def _drive(self, length: float, beyond: float, rate: float) -> None:
+        """Find what the motor pulls with at a sum, without its damping, and its stiffness and damping.
+
+        At its limit it has none. Whether it is there is asked at a rate, and where the sum is ``beyond`` its length.
+        """
+        motor, settings = self.motor, self._settings
+        if not motor.drives:
+            return
+        begin = self._time - settings.theta * settings.dt
+        effort, target, pace = motor.asked(max(begin, 0.0), self._time, settings.dt, settings.theta)  # below zero is rounding
+        if not (math.isfinite(effort) and math.isfinite(target) and math.isfinite(pace)):
+            raise InputError(
+                f"{self.name}: its drive gives a target, speed or effort that is not finite from {begin:g} s on; correct its "
+                "function of time."
+            )
+        at_rest = effort + motor.stiffness * (target - length) + motor.damping * pace
+        self._pull, self._gains = -at_rest, (motor.stiffness, motor.damping)
+        if abs(exerted := at_rest - motor.stiffness * beyond - motor.damping * rate) > motor.max_effort:
+            self._pull, self._gains = -math.copysign(motor.max_effort, exerted), (0.0, 0.0)
 
     def _stretch(self) -> None:
         """Find the force of the step, and its slope, where it was placed last."""
@@ -177,13 +219,15 @@ class JointSpring(CouplingDefaults):
         if self._begins:
             self._swing.begin(max(self._first - self._high, 0.0) - max(self._low - self._first, 0.0), settings)
             self._stretch()
+            self._drive(self._first, settings.theta * settings.dt * self._rate, self._rate)
             self._begins = False
-        stiff = settings.theta * settings.dt * self._slope
-        gain = stiff + self._spring.damping
+        implicit, (stiffness, damping) = settings.theta * settings.dt, self._gains
+        stiff, servo = implicit * self._slope, implicit * stiffness + damping
         turns = 2.0 * self._swing.damping if settings.conserving else 1.0
-        self._calm((turns * stiff + self._spring.damping) * self._coefficients**2)
+        self._calm((turns * stiff + self._spring.damping + servo) * self._coefficients**2)
+        gain = stiff + self._spring.damping + servo
         np.multiply(gain, np.outer(self._coefficients, self._coefficients), out=block)
-        np.multiply(-self._now, self._coefficients, out=b)
+        np.multiply(-self._now - self._pull, self._coefficients, out=b)
 
     def _calm(self, damping: np.ndarray) -> None:
         """Let the robot calm its joints at the end of a step as if their motors had this damping, (k,)."""
@@ -193,14 +237,16 @@ class JointSpring(CouplingDefaults):
 
     def exerted(self) -> np.ndarray:
         """Force on the joints, (k,), N m and N."""
-        return np.asarray(-(self._now + self._spring.damping * self._known_rate) * self._coefficients)
+        damped = (self._spring.damping + self._gains[1]) * self._known_rate
+        return np.asarray(-(self._now + self._pull + damped) * self._coefficients)
 
     def accept(self, v_hat: np.ndarray) -> None:
         """Take the force of the step and its power."""
         rate = float(self._coefficients @ v_hat)
         implicit = self._settings.theta * self._settings.dt
-        damped = self._spring.damping * rate
-        self.force = self._now + implicit * self._slope * (rate - self._known_rate) + damped
+        damped, beyond = self._spring.damping * rate, implicit * (rate - self._known_rate)
+        driven = self._pull + self._gains[0] * beyond + self._gains[1] * rate
+        self.force, self._rate = self._now + self._slope * beyond + damped + driven, rate
         self.power, self.lost = -self.force * rate, damped * rate
 
     def settle(self, q: Sequence[np.ndarray]) -> None:
@@ -209,12 +255,13 @@ class JointSpring(CouplingDefaults):
         self._swing.end()
 
     def memory(self) -> dict[str, np.ndarray]:
-        """How it was stretched in the last steps."""
-        return self._swing.memory()
+        """How it was stretched in the last steps, and how fast."""
+        return {**self._swing.memory(), "rate": np.array(self._rate)}
 
     def recall(self, memory: Mapping[str, np.ndarray]) -> None:
         """Go back to there."""
         self._swing.recall(memory)
+        self._rate = float(memory["rate"])
 
     def reading(self) -> tuple[float, float]:
         """Force of the last step, and the sum at its end."""

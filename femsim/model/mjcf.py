@@ -66,9 +66,10 @@ def read_mjcf(path: Path, root: Element, balance_inertia: bool, tree: str | None
     box, sphere, capsule, cylinder, ellipsoid (as a mesh of its volume, with its own inertia) and mesh (from files or numbers),
     also fitted to a mesh, frames, <replicate>, included files, attached models, defaults with classes, angles in degrees or
     radians, all ways to write a turn, <equality><joint>, and that of a fixed tendon over two joints, as mimic; springs and
-    dampers of fixed tendons; who has contact with whom by contype, conaffinity, <contact><exclude> and <pair>. Noted and left
-    out are actuators, sensors, other tendons, springs of balls, other equalities, friction, keyframes, and what stands still
-    in the world. Refused is what would make another robot: composites, several trees without a choice, other geoms that count.
+    dampers of fixed tendons, and those that actuators pull; who has contact with whom by contype, conaffinity,
+    <contact><exclude> and <pair>. Noted and left out are actuators, sensors, other tendons, springs of balls, other equalities,
+    friction, keyframes, and what stands still in the world. Refused is what would make another robot: composites, several
+    trees without a choice, other geoms that count.
 
     Raises
     ------

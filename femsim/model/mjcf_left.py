@@ -106,7 +106,7 @@ def tendons_left(
             found.append(f"{name!r} ({way}, by {' and '.join(numbers)})")
     if not (found or beside) and len(springs) == total:
         return ""
-    read = ["joints that an <equality> couples"] * bool(keeping) + ["springs and dampers on sums of joints"] * bool(springs)
+    read = ["joints that an <equality> couples"] * bool(keeping) + ["sums of joints with springs or motors"] * bool(springs)
     said = f"of <tendon> only {' and '.join(read)} are read" if read else "<tendon> is not read"
     said += f", not {_few(beside)}" if beside else ""
     return f"{said}; these couple joints that move by themselves here, so drive them together: {_few(found)}" if found else said

@@ -1,4 +1,4 @@
-"""Springs of MJCF files that couple joints: fixed tendons with a stiffness or a damping."""
+"""Springs of MJCF files that couple joints: fixed tendons with a stiffness, a damping or an actuator."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ from femsim.model.joint_springs import RobotSpring
 from femsim.model.mjcf_elements import MjcfElements
 from femsim.model.robots import RobotJoint
 
+#: So many sums are named in a note.
+_SHOWN = 8
+
 
 def tendon_springs(
     reader: MjcfElements,
@@ -18,7 +21,7 @@ def tendon_springs(
     keeps: Sequence[str],
     taken: Sequence[str],
 ) -> dict[str, RobotSpring]:
-    """Springs and dampers of fixed tendons over joints of the robot, by the names of the tendons.
+    """Springs and dampers of fixed tendons over joints of the robot, and those that actuators pull, by the names of the tendons.
 
     Parameters
     ----------
@@ -35,6 +38,7 @@ def tendon_springs(
     taken : sequence of str
         Names of other springs.
     """
+    driven = {one.get("tendon", "") for actuators in reader.root.findall("actuator") for one in actuators} - {""}
     out: dict[str, RobotSpring] = {}
     for k, (given, tendon) in enumerate(tendons, 1):
         name = tendon.get("name") or f"tendon{k}"
@@ -44,7 +48,7 @@ def tendon_springs(
             joint = one.get("joint", "")
             pulled[joint] = pulled.get(joint, 0.0) + reader.number(what, one, "coef")
         stiffness, damping = _first(reader, what, tendon, "stiffness"), _first(reader, what, tendon, "damping")
-        if not (stiffness or damping) or name in keeps or not pulled or not all(pulled.values()):
+        if not (stiffness or damping or name in driven) or name in keeps or not pulled or not all(pulled.values()):
             continue
         if any(one not in joints or joints[one].kind in ("fixed", "spherical") for one in pulled):
             continue  # of another tree, or locked: the note on tendons names it
@@ -55,8 +59,11 @@ def tendon_springs(
         low, high = (float(end) for end in reader.numbers(what, both, "springlength", 2))
         if low == high == -1.0:
             low = high = sum(coefficient * rests.get(joint, 0.0) for joint, coefficient in pulled.items())
-        own = name + "_" * (name in taken)
+        own = name + "_" * (name in taken or (name in driven and name in joints))
         out[name] = RobotSpring(own, pulled, stiffness, low if low == high else (low, high), damping)
+    if sums := [repr(one.name) for name, one in out.items() if name in driven]:
+        more = f" and {len(sums) - _SHOWN} more" if len(sums) > _SHOWN else ""
+        reader.note(f"actuators pull sums of joints; drive them by drive_joint: {', '.join(sums[:_SHOWN])}{more}")
     return out
 
 

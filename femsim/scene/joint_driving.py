@@ -1,4 +1,4 @@
-"""Driven joints of robots: the work behind ``Scene.drive_joint``, which says what each parameter is."""
+"""Driven joints of robots and sums of them: the work behind ``Scene.drive_joint``, which says what each parameter is."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from femsim.model.bodies.tree_joints import TreeJoint
 from femsim.model.bodies.tree_kernels import FIXED
 from femsim.model.commands import Command
 from femsim.model.drives import Profile
+from femsim.model.joint_springs import JointSpring
 from femsim.scene.checks import Handle, function_of_time, positive
 from femsim.scene.contents import SceneContents
 from femsim.scene.plausible import notes_on_joint_jump, notes_on_joint_speed, notes_on_joint_start, notes_on_joint_velocity
@@ -37,14 +38,24 @@ def drive_joint(
 ) -> None:
     """Drive a joint of a robot, see :meth:`femsim.scene.scene.Scene.drive_joint`."""
     body = robot_of(scene, "drive_joint", what)
-    names = body.joint_names()
-    if joint not in names:
-        raise InputError(f"drive_joint of {body.name}: joint {joint!r} {_undriven(body, joint, names)}")
-    asked = _Asked(body, body.joint(joint), motion, velocity, effort, stiffness, damping, max_effort)
+    names, sums = body.joint_names(), _sums(scene, body)
+    asks = (motion, velocity, effort, stiffness, damping, max_effort)
+    if joint not in names and joint in sums:
+        asked = _Asked(body, TreeJoint(joint, -1, -1, -1), sums[joint].kind == "torsion", sums[joint].inertia, *asks)
+    elif joint not in names:
+        raise InputError(f"drive_joint of {body.name}: joint {joint!r} {_undriven(body, joint, [*names, *sums])}")
+    else:
+        own = body.joint(joint)
+        asked = _Asked(body, own, body.turns(joint), body.mass_matrix(body.initial_q())[own.row, own.row], *asks)
     if {asked.label, f"{asked.label}.velocity", f"{asked.label}.effort"} & set(scene.commands):
         raise InputError(f"{asked.call}: it is driven already; drive it once, a stepped simulation changes its target by set.")
     _check_together(asked)
     servo = _servo(asked)
+    if joint not in names:
+        if asked.exact:
+            raise InputError(f"{asked.call}: this is a sum of joints, which a servo moves; give a stiffness with the motion.")
+        sums[joint].drive({**_commands(scene, asked), **servo})
+        return
     if asked.exact:
         _check_start(asked)
     scene.notes += _notes(asked, scene.dt)
@@ -57,6 +68,8 @@ class _Asked:
 
     body: TreeBody
     joint: TreeJoint
+    turns: bool
+    inertia: float
     motion: Callable[[float], float] | None
     velocity: Callable[[float], float] | None
     effort: Callable[[float], float] | None
@@ -75,17 +88,23 @@ class _Asked:
 
     @property
     def unit(self) -> str:
-        return "rad" if self.body.turns(self.joint.name) else "m"
+        return "rad" if self.turns else "m"
 
     @property
     def force(self) -> str:
         """Unit of what moves it."""
-        return "N m" if self.body.turns(self.joint.name) else "N"
+        return "N m" if self.turns else "N"
 
     @property
     def exact(self) -> bool:
         """Whether it follows a motion, whatever that takes."""
         return self.motion is not None and self.stiffness is None
+
+
+def _sums(scene: SceneContents, body: TreeBody) -> dict[str, JointSpring]:
+    """Springs on sums of joints of a robot, by their names."""
+    springs = [one for one in scene.couplings if isinstance(one, JointSpring)]
+    return {one.own_name: one for one in springs if one.name == f"{body.name}.{one.own_name}"}
 
 
 def _undriven(body: TreeBody, joint: str, names: Sequence[str]) -> str:
@@ -126,8 +145,7 @@ def _servo(asked: _Asked) -> dict[str, float]:
     if asked.velocity is not None and damping is None:
         raise InputError(f"{call}: a servo follows a velocity by damping times the speed error; give damping, {force} s/{unit}.")
     if damping is None:
-        moved = asked.body.mass_matrix(asked.body.initial_q())[own.row, own.row]
-        damping = 0.0 if asked.motion is None else 2.0 * float(np.sqrt(stiffness * moved))
+        damping = 0.0 if asked.motion is None else 2.0 * float(np.sqrt(stiffness * asked.inertia))
     if not (np.isfinite(damping) and damping >= 0.0):
         raise InputError(f"{call}: damping is {damping!r} {force} s/{unit}; allowed are numbers from 0.")
     most = own.max_effort if asked.max_effort is None else asked.max_effort

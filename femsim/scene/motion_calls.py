@@ -84,14 +84,15 @@ class MotionCalls(SceneContents):
         damping: float | None = None,
         max_effort: float | None = None,
     ) -> None:
-        """Drive a joint of a robot that turns or slides; rad and N m, or m and N.
+        """Drive a joint of a robot that turns or slides, or a sum of joints; rad and N m, or m and N.
 
         Parameters
         ----------
         what : Handle or str
             The robot.
         joint : str
-            Name of the joint.
+            Name of the joint, or of a :class:`femsim.RobotSpring`, such as a tendon of an MJCF file: a motor beside the spring
+            pulls its sum. It never follows a motion exactly.
         motion : callable, optional
             Target position ``motion(t)``, e.g. fs.Profile. It is followed exactly, whatever force that takes, or with a
             ``stiffness`` by a servo, which gives way.

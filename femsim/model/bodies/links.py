@@ -197,14 +197,7 @@ class LinkedBody(BodyDefaults, ABC):
             self._followed.fill(t, settings, self._servo)
         for k in self._followed.others if together else [*self._followed.others, *self._followed.own.tolist()]:
             motor = self.motors[k]
-            effort = target = pace = 0.0
-            if motor.effort is not None:
-                effort = motor.effort(place)
-            if motor.position is not None:
-                begin, end = motor.position(t), motor.position(t + dt)
-                target, pace = begin + settings.theta * (end - begin), (end - begin) / dt
-            elif motor.velocity is not None:
-                pace = motor.velocity(place)
+            effort, target, pace = motor.asked(t, place, dt, settings.theta)
             self._servo[:, k] = effort, target, pace, motor.stiffness, motor.damping, motor.max_effort
         if not is_finite(self._servo[:3]):
             lost = self.joint_names()[int(np.flatnonzero(~np.isfinite(self._servo[:3]).all(axis=0))[0])]

@@ -17,7 +17,7 @@ Time = Callable[[float], float]
 
 @dataclass(frozen=True)
 class Motor:
-    """What drives one joint, beside its own damping; N m and rad, or N and m for one that slides.
+    """What drives one joint, beside its own damping, or a sum of joints; N m and rad, or N and m for one that slides.
 
     Attributes
     ----------
@@ -47,6 +47,18 @@ class Motor:
     def drives(self) -> bool:
         """Whether it does anything."""
         return not (self.position is None and self.velocity is None and self.effort is None)
+
+    def asked(self, begin: float, place: float, dt: float, theta: float) -> tuple[float, float, float]:
+        """Effort, target and speed of a step of dt from ``begin`` that is taken at ``place``, theta of it later, s."""
+        effort = target = pace = 0.0
+        if self.effort is not None:
+            effort = self.effort(place)
+        if self.position is not None:
+            first, last = self.position(begin), self.position(begin + dt)
+            target, pace = first + theta * (last - first), (last - first) / dt
+        elif self.velocity is not None:
+            pace = self.velocity(place)
+        return effort, target, pace
 
 
 class Followed:
