@@ -276,6 +276,57 @@ def _beside_mujoco(at: dict[str, float], speed: dict[str, float], efforts: dict[
     assert {name: -float(data.joint(name).qfrc_passive[0]) for name in "ijk"} == pytest.approx(efforts, abs=1e-13)
 
 
+DAMPED = """<mujoco><compiler settotalmass="3"/><worldbody><body name="a">{free}<geom size="0.02" mass="1"/>
+<body name="b"><joint name="i" axis="0 1 0" armature="0.01" springdamper="0.05 0.8" stiffness="3" damping="2" ref="20"
+springref="30"/><geom size="0.02" pos="0 0 0.1" mass="0.2"/><body name="c" pos="0 0 0.2">
+<joint name="j" type="slide" axis="0 1 1" range="1 2" springdamper="0.1 1.2"/><geom size="0.02" pos="0.1 0.1 0.1" mass="0.1"/>
+<body name="d"><joint name="k" axis="1 0 0" damping="0.3"/><geom size="0.02" pos="0.1 0.1 0.2" mass="0.1"/></body></body></body>
+</body></worldbody><equality><joint joint1="k" joint2="i"/></equality></mujoco>"""
+
+
+@pytest.mark.parametrize("free", ["", "<freejoint/>"])
+def test_time_constants_and_damping_ratios_of_joints_are_those_of_mujoco(free: str, tmp_path: Path) -> None:
+    """By the inertia that a joint feels where it is drawn, all others loose, also those that an equality couples.
+
+    They take the place of stiffness and damping; a range without 0 does not matter. With one joint that is its own inertia.
+    """
+    path = tmp_path / "damped.xml"
+    path.write_text(DAMPED.format(free=free))
+    robot = fs.load_robot(path)
+    damping = {joint.name: joint.damping for joint in robot.joints}
+    springs = {spring.name: spring for spring in robot.springs}
+    assert damping["k"] == 0.3 and list(springs) == ["i", "j"] and not any("springdamper" in note for note in robot.notes)
+    assert springs["i"].slack[0] == pytest.approx(np.deg2rad(30.0)) and springs["j"].slack == (0.0, 0.0)
+    for name, time, ratio in (("i", 0.05, 0.8), ("j", 0.1, 1.2)):  # of the same inertia
+        assert springs[name].stiffness == pytest.approx(0.5 * damping[name] / (time * ratio * ratio), rel=1e-12)
+    if not free:
+        alone = DAMPED.split('<body name="c"')[0] + "</body></body></worldbody></mujoco>"
+        path.write_text(alone.format(free="").replace('settotalmass="3"', ""))
+        own = 0.2 * (0.1**2 + 0.4 * 0.02**2) + 0.01
+        assert fs.load_robot(path).joints[0].damping == pytest.approx(2.0 * own / 0.05, rel=1e-12)
+    try:
+        import mujoco
+    except ImportError:
+        return
+    model = mujoco.MjModel.from_xml_string(DAMPED.format(free=free))
+    for name in "ij":
+        k = model.joint(name).id
+        assert springs[name].stiffness == pytest.approx(float(np.ravel(model.jnt_stiffness[k])[0]), rel=1e-9)
+        assert damping[name] == pytest.approx(float(np.ravel(model.dof_damping[model.jnt_dofadr[k]])[0]), rel=1e-9)
+
+
+def test_springdampers_that_say_nothing_are_refused_and_those_of_balls_noted(tmp_path: Path) -> None:
+    """As MuJoCo refuses them; a ball has no spring here."""
+    path = tmp_path / "damped.xml"
+    path.write_text(DAMPED.format(free="").replace("0.1 1.2", "0.1 0"))
+    with pytest.raises(fs.InputError, match=r"joint 'j' has springdamper 0\.1 0; allowed are two positive numbers"):
+        fs.load_robot(path)
+    ball = '<joint name="j" type="ball" springdamper="0.1 1"/>'
+    head, tail = DAMPED.format(free="").split('<joint name="j"')
+    path.write_text(head + ball + tail.split("/>", 1)[1])
+    assert any("springs of balls are left out: 'j' (by springdamper)" in note for note in fs.load_robot(path).notes)
+
+
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [

@@ -264,8 +264,6 @@ def test_equalities_have_defaults_and_short_polynomials(polynomial: str, wanted:
          ['<flag contact="disable"> of <option> is left out; say scene.ignore_contact',
           '<flag limit="disable"> of <option> is left out; joints keep their stops']),
         (with_head('<option newly="1"><newly/></option>'), ["'newly' in <option> is not read", "<option><newly> is not read"]),
-        (with_head("", 'springdamper="0.1 1"'),
-         ["springdamper of joints is left out: 'j'; give drive_joint a motion, a stiffness and a damping"]),
         (with_head("", 'damping="2 1 1"'), ["of the damping of joint 'j' the first number is read; it is linear"]),
         (with_head("", 'newly="1"'), ["'newly' in <joint> is not read"]),
         (one_body('<joint type="free" armature="1"/><geom size="1"/>', '<default><joint damping="3"/></default>'),

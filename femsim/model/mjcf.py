@@ -20,7 +20,7 @@ from femsim.model.mjcf_includes import include
 from femsim.model.mjcf_left import equality_left, friction_left, keys_left, tendons_left
 from femsim.model.mjcf_meshes import Moments
 from femsim.model.mjcf_replicate import replicate
-from femsim.model.mjcf_springs import tendon_springs
+from femsim.model.mjcf_springs import spring_dampers, tendon_springs
 from femsim.model.mjcf_words import ATTRIBUTES, EQUALITIES, FLAGS
 from femsim.model.robot_files import MOST
 from femsim.model.robots import JointKind, Robot, RobotJoint, RobotLink
@@ -62,14 +62,14 @@ def read_mjcf(path: Path, root: Element, balance_inertia: bool, tree: str | None
     """Read a robot from the root element of an MJCF file: its only tree, or that whose body in the world has the name ``tree``.
 
     Read are a tree of bodies in <worldbody>, inertia (given, or that of the geoms, times what settotalmass asks for), joints
-    hinge, slide, ball and free with range, ref, damping (above 1e9 it locks them), stiffness, frictionloss, armature, geoms
-    box, sphere, capsule, cylinder, ellipsoid (as a mesh of its volume, with its own inertia) and mesh (from files or numbers),
-    also fitted to a mesh, frames, <replicate>, included files, attached models, defaults with classes, angles in degrees or
-    radians, all ways to write a turn, <equality><joint>, and that of a fixed tendon over two joints, as mimic; springs and
-    dampers of fixed tendons, and those that actuators pull; who has contact with whom by contype, conaffinity,
-    <contact><exclude> and <pair>. Noted and left out are actuators, sensors, other tendons, springs of balls, other equalities,
-    friction, keyframes, and what stands still in the world. Refused is what would make another robot: composites, several
-    trees without a choice, other geoms that count.
+    hinge, slide, ball and free with range, ref, damping (above 1e9 it locks them), stiffness, springdamper, frictionloss,
+    armature, geoms box, sphere, capsule, cylinder, ellipsoid (as a mesh of its volume, with its own inertia) and mesh (from
+    files or numbers), also fitted to a mesh, frames, <replicate>, included files, attached models, defaults with classes,
+    angles in degrees or radians, all ways to write a turn, <equality><joint>, and that of a fixed tendon over two joints, as
+    mimic; springs and dampers of fixed tendons, and those that actuators pull; who has contact with whom by contype,
+    conaffinity, <contact><exclude> and <pair>. Noted and left out are actuators, sensors, other tendons, springs of balls,
+    other equalities, friction, keyframes, and what stands still in the world. Refused is what would make another robot:
+    composites, several trees without a choice, other geoms that count.
 
     Raises
     ------
@@ -92,9 +92,9 @@ class _Reader(MjcfElements):
         #: where joints have their springref, rad or m, and springs that are read
         self.rests: dict[str, float] = {}
         self.joint_springs: list[RobotSpring] = []
-        #: balls with springs, as a note names them, and joints with springs and dampers
+        #: balls with springs, as a note names them, and time constant (s) and damping ratio of joints by springdamper
         self.springs: list[str] = []
-        self.dampers: list[str] = []
+        self.dampers: dict[str, tuple[float, float]] = {}
         #: largest angle of each range, as the file has it
         self.turns: list[float] = []
         #: body and masks (contype, conaffinity) of each geom that has contact, and the body of each that has a name
@@ -152,13 +152,13 @@ class _Reader(MjcfElements):
             )
         if self.springs:
             self.note(f"springs of balls are left out: {_first_of(self.springs)}; those of joints of one coordinate are read")
-        if self.dampers:
-            how = "give drive_joint a motion, a stiffness and a damping"
-            self.note(f"springdamper of joints is left out: {_first_of(self.dampers)}; {how}")
         if drawn := ", ".join(f"{joint!r}: {at:.6g}" for joint, at in self.drawn.items()):
             self.note(f"joints are drawn at their ref; start there by joints={{{drawn}}} in add_robot")
         if self.friction:
             self.note(friction_left(self.friction))
+        if self.dampers:
+            own = (self._weighed(), self.joints, kinds == ["free"], self.drawn, self.rests)
+            self.joints, self.joint_springs[:0] = spring_dampers(self, self.dampers, *own)
         coupled = self._mimics()
         if starts := [one for frame in self.root.findall("keyframe") for one in frame.findall("key")]:
             self.note(keys_left(starts, coupled, kinds == ["free"]))
@@ -372,8 +372,13 @@ class _Reader(MjcfElements):
         """Numbers of a joint beside its place."""
         unit = 1.0 if kind == "slide" else self.angle
         label, stiffness = what.removeprefix("joint "), self._first(what, joint, "stiffness")
-        if self.numbers(what, joint, "springdamper", 2, "0 0").any():
-            self.dampers.append(label)
+        both = self.numbers(what, joint, "springdamper", 2, "0 0")
+        if both.any() and kind == "ball":
+            self.springs.append(f"{label} (by springdamper)")
+        elif both.any():
+            self.dampers[next(reversed(self.rests))] = (time, ratio) = float(both[0]), float(both[1])
+            if min(time, ratio) <= 0.0:
+                raise self.wrong(what, f"has springdamper {time:g} {ratio:g}; allowed are two positive numbers.")
         elif stiffness != 0.0 and kind == "ball":
             self.springs.append(f"{label} ({stiffness:.6g} N m/rad)")
         elif stiffness != 0.0:

@@ -1,13 +1,18 @@
-"""Springs of MJCF files that couple joints: fixed tendons with a stiffness, a damping or an actuator."""
+"""Springs of MJCF files: fixed tendons with a stiffness, a damping or an actuator, and joints with a springdamper."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from xml.etree.ElementTree import Element
 
+import numpy as np
+
+from femsim.base.errors import InputError
 from femsim.model.joint_springs import RobotSpring
 from femsim.model.mjcf_elements import MjcfElements
-from femsim.model.robots import RobotJoint
+from femsim.model.robots import Robot, RobotJoint, RobotLink
 
 #: So many sums are named in a note.
 _SHOWN = 8
@@ -65,6 +70,49 @@ def tendon_springs(
         more = f" and {len(sums) - _SHOWN} more" if len(sums) > _SHOWN else ""
         reader.note(f"actuators pull sums of joints; drive them by drive_joint: {', '.join(sums[:_SHOWN])}{more}")
     return out
+
+
+def spring_dampers(
+    reader: MjcfElements,
+    asked: Mapping[str, tuple[float, float]],
+    links: Sequence[RobotLink],
+    joints: Sequence[RobotJoint],
+    free: bool,
+    drawn: Mapping[str, float],
+    rests: Mapping[str, float],
+) -> tuple[list[RobotJoint], list[RobotSpring]]:
+    """Joints with the damping, and springs with the stiffness, that springdamper asks for: by the inertia where they are drawn.
+
+    It is the inverse of the joint's entry of the inverse mass matrix: the inertia that it feels where all others give way.
+
+    Parameters
+    ----------
+    reader : MjcfElements
+        Takes notes.
+    asked : mapping of str to (float, float)
+        Time constant, s, and damping ratio by names of joints.
+    links, joints : sequence of RobotLink and RobotJoint
+        Of the robot, no joint mimics another.
+    free : bool
+        Whether the base gives way too.
+    drawn, rests : mapping of str to float, rad or m
+        Where joints are drawn, but at 0, and where they have their springref.
+    """
+    loose = [replace(one, limits=(-math.inf, math.inf)) for one in joints]
+    try:
+        body = Robot("drawn", links, loose).body("drawn", np.zeros(3), np.array([1.0, 0.0, 0.0, 0.0]), drawn, {})
+    except InputError as error:
+        reader.note(f"springdamper of joints is left out, since their inertia is not known: {error}")
+        return list(joints), []
+    first = 0 if free else 6
+    weights = np.diag(np.linalg.inv(body.mass_matrix(body.initial_q())[first:, first:]))
+    known, damping, springs = set(body.joint_names()), {}, []
+    for name, (time, ratio) in asked.items():
+        if name in known:
+            inertia = 1.0 / float(weights[body.joint(name).row - first])
+            damping[name] = 2.0 * inertia / time
+            springs.append(RobotSpring(name, {name: 1.0}, inertia / (time * ratio) ** 2, rests[name]))
+    return [replace(one, damping=damping.get(one.name, one.damping)) for one in joints], springs
 
 
 def _first(reader: MjcfElements, what: str, tendon: Element, key: str) -> float:
