@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import re
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,8 @@ _LAST_LINE = 1 << 12
 _CORNERS = {"triangle": 3, "quad": 4, "tetra": 4}
 #: Numbers of a point in .obj with its weight or its colour, by red, green, blue and perhaps opacity.
 _COLOURED = (4, 6, 7)
+#: A face of .obj that counts its points from the last one.
+_FROM_END = re.compile(rb"^[ \t]*f[ \t](?:[^\r\n]*[ \t])?-", re.MULTILINE)
 #: Cell arrays whose names begin so mark the cells of the region that follows.
 REGION = "region:"
 #: More regions than this are none; volumes have three dimensions.
@@ -183,8 +186,9 @@ def _by_either(path: str) -> Any:
             stream.seek(max(0, stream.seek(0, io.SEEK_END) - _LAST_LINE))
             if not stream.read().rstrip().rpartition(b"\n")[2].lstrip().lower().startswith(b"endsolid"):
                 raise Refused("it is cut off: a text of .stl ends with endsolid, and in binary its size is that of its triangles")
+    counted = _counted(path) if path.lower().endswith(".obj") else None
     try:
-        read: Any = meshio.read(path)
+        read: Any = meshio.read(path) if counted is None else meshio.read(io.StringIO(counted.decode("latin-1")), "obj")
         if np.ndim(read.points) == 2 and read.points.shape[1] in _COLOURED:
             read.points = read.points[:, :3]
         return read
@@ -193,11 +197,33 @@ def _by_either(path: str) -> Any:
             import trimesh
         except ImportError:
             raise error from None
-        with open(path, "rb") as stream:  # no name: files beside it are not looked for
+        with (
+            open(path, "rb") if counted is None else io.BytesIO(counted) as stream
+        ):  # no name: files beside it are not looked for
             found: Any = trimesh.load(stream, file_type=path.lower()[-3:], force="mesh", process=False)
         if not len(getattr(found, "faces", ())):
             raise
         return meshio.Mesh(np.asarray(found.vertices), [("triangle", np.asarray(found.faces))])
+
+
+def _counted(path: str) -> bytes | None:
+    """Points and faces of an .obj file whose faces count points from the last one that was given, -1; None of another one."""
+    with open(path, "rb") as stream:
+        data = stream.read()
+    if not _FROM_END.search(data):
+        return None
+    lines, count = [], 0
+    for line in data.splitlines():
+        words = line.split()
+        if words[:1] == [b"v"]:
+            count += 1
+            lines.append(line)
+        elif words[:1] == [b"f"]:
+            corners = [int(word.split(b"/")[0]) for word in words[1:]]
+            if corners and min(corners) < -count:
+                raise Refused(f"a face refers to point {min(corners)} where it has {count}")
+            lines.append(b"f " + b" ".join(b"%d" % (one + count + 1 if one < 0 else one) for one in corners))
+    return b"\n".join(lines) + b"\n"
 
 
 def _collada(path: str) -> dict[str, Any]:

@@ -562,6 +562,24 @@ def test_colours_of_points_of_obj_files_are_left_out(tmp_path):
         assert len(read.points) == 42 and read.signed_volume == pytest.approx(sphere.signed_volume, rel=1e-12)
 
 
+def test_faces_of_obj_files_may_count_points_from_their_end(tmp_path):
+    """-1 is the last point before the face: with texture and normals that have numbers of their own, squares, points between."""
+    corners = [(x, y, z) for z in (0, 1) for y in (0, 1) for x in (0, 1)]
+    squares = [(0, 2, 3, 1), (4, 5, 7, 6), (0, 1, 5, 4), (2, 6, 7, 3), (0, 4, 6, 2), (1, 3, 7, 5)]
+    lines = ["vt 0 0", "vn 0 0 1", "vn 1 0 0", "o cube", *(f"v {x} {y} {z}" for x, y, z in corners), "s off"]
+    lines += ["f " + " ".join(f"{corner - 8}/-1/-2" for corner in square) for square in squares[:3]]
+    lines += ["vt 1 1", "v 9 9 9", "v 9 9 8"]
+    lines += ["  f\t" + " ".join(f"{corner - 10}//-1" for corner in square) for square in squares[3:5]]
+    lines += ["f " + " ".join(f"{corner + 1 if corner % 2 else corner - 10}" for corner in squares[5])]
+    path = tmp_path / "cube.obj"
+    path.write_text("\n".join(lines))
+    read = meshes.load_surface(path, closed=True)
+    assert read.signed_volume == pytest.approx(1.0, rel=1e-12) and len(read.triangles) == 12
+    path.write_text("\n".join([*lines[:12], "f -1 -2 -9"]))
+    with pytest.raises(meshes.MeshError, match="a face refers to point -9 where it has 8"):
+        meshes.load_surface(path)
+
+
 def test_stl_in_text_is_read_with_empty_lines_and_refused_where_it_is_cut_off(tmp_path):
     pytest.importorskip("trimesh", reason="the extra mesh is not installed")
     sphere = meshes.sphere_triangles(1.0, 1)
