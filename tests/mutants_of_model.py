@@ -220,7 +220,24 @@ MUTANTS = (
     ),
     Mutant(
         "sensors", "a spring on joints reads no damping", "femsim/model/joint_springs.py",
-        "(rate - self._known_rate) + damped", "(rate - self._known_rate)",
+        "self._slope * beyond + damped + driven", "self._slope * beyond + driven",
+        "test_joint_springs.py",
+    ),
+    Mutant(
+        "sensors", "a spring on joints reads nothing of its motor", "femsim/model/joint_springs.py",
+        "self._slope * beyond + damped + driven", "self._slope * beyond + damped",
+        "test_sum_motors.py",
+    ),
+    Mutant(
+        "physics", "a motor on a sum of joints damps at its limit, too", "femsim/model/joint_springs.py",
+        "math.copysign(motor.max_effort, exerted), (0.0, 0.0)",
+        "math.copysign(motor.max_effort, exerted), (0.0, motor.damping)",
+        "test_sum_motors.py",
+    ),
+    Mutant(
+        "physics", "springdamper by the inertia of a joint beside others that stand", "femsim/model/mjcf_springs.py",
+        "weights = np.diag(np.linalg.inv(body.mass_matrix(body.initial_q())[first:, first:]))",
+        "weights = 1.0 / np.diag(body.mass_matrix(body.initial_q())[first:, first:])",
         "test_joint_springs.py",
     ),
     Mutant(
