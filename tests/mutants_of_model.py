@@ -224,23 +224,6 @@ MUTANTS = (
         "test_joint_springs.py",
     ),
     Mutant(
-        "sensors", "a spring on joints reads nothing of its motor", "femsim/model/joint_springs.py",
-        "self._slope * beyond + damped + driven", "self._slope * beyond + damped",
-        "test_sum_motors.py",
-    ),
-    Mutant(
-        "physics", "a motor on a sum of joints damps at its limit, too", "femsim/model/joint_springs.py",
-        "math.copysign(motor.max_effort, exerted), (0.0, 0.0)",
-        "math.copysign(motor.max_effort, exerted), (0.0, motor.damping)",
-        "test_sum_motors.py",
-    ),
-    Mutant(
-        "physics", "springdamper by the inertia of a joint beside others that stand", "femsim/model/mjcf_springs.py",
-        "weights = np.diag(np.linalg.inv(body.mass_matrix(body.initial_q())[first:, first:]))",
-        "weights = 1.0 / np.diag(body.mass_matrix(body.initial_q())[first:, first:])",
-        "test_joint_springs.py",
-    ),
-    Mutant(
         "sensors", "a spring on joints reads the sum of the middle of the step", "femsim/model/joint_springs.py",
         "return self.force, self.length", "return self.force, 0.5 * (self._start + self.length)",
         "test_joint_springs.py",

@@ -183,7 +183,8 @@ SENSOR_KINDS: dict[str, SensorKind] = {
     ),
     "torsion": SensorKind(
         (SensorColumn("torque_Nm", "N m"), SensorColumn("angle_rad", "rad")),
-        "what a spring of a robot pulls with, damping included, positive above its rest: each joint bears minus its coefficient "
+        "what a spring of a robot and its motor pull with, damping included, positive above its rest: each joint bears "
+        "minus its coefficient "
         "times that, and what calms it where it swings within a step; the sum of its joints at the end of the step",
         couplings=("torsion",),
     ),
