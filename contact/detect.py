@@ -31,7 +31,7 @@ from contact.facing_kernels import faced_corners
 from contact.metrics import any_of
 from contact.placed_kernels import Output, Shapes
 from contact.rim_kernels import rolling_contacts
-from contact.round_kernels import measured_rounds
+from contact.round_kernels import measured_rounds, nearest_vertices
 from contact.shape_points import ShapePoints, bodies_in_contact, radii, whole_numbers
 from contact.shapes import Box, Capsule, Mesh, PlacedShape, Revolved, ShapeTable, Thread
 from contact.thinning_kernels import thinned
@@ -224,10 +224,10 @@ class Detector:
         self._make_room(room)
         self._prepare_search()
         self._prepare_edges(edge)
-        self._prepare_rounds()
+        self._prepare_rounds(given, edge)
         self._take_faces(face, int(most_per_pair))
         beyond_points = self._boxes_near or self._rolls or self._creases is not None or self._faces is not None
-        self.nested = not (beyond_points or self._has_centres or self._thins is not None)
+        self.nested = not (beyond_points or self._has_centres or self._neighbours is not None or self._thins is not None)
         self._cover(given, (self._shape_corner, edge, face))
         thread = given.firsts("shape_thread", shape_thread)
         for s in np.flatnonzero(thread >= 0):
@@ -298,9 +298,9 @@ class Detector:
         walls = [len(placed.shape.points) - 1 for placed in self.shapes if isinstance(placed.shape, Revolved)]
         self.features = max([FEATURES, *walls, *([] if self._creases is None else [self._creases.features])])
 
-    def _prepare_rounds(self) -> None:
-        """Note which meshes points with a radius may be near, and take their triangles."""
-        self._measured_rounds = Fixed(measured_rounds)
+    def _prepare_rounds(self, given: ShapePoints, first: IntArray) -> None:
+        """Note which meshes points with a radius may be near, and take their triangles; the neighbours of their vertices."""
+        self._measured_rounds, self._nearest_vertices = Fixed(measured_rounds), Fixed(nearest_vertices)
         mesh: BoolArray = np.array([isinstance(placed.shape, Mesh) for placed in self.shapes], dtype=np.bool_)
         starts = self._broad.run_start[:-1]
         thick = np.maximum.reduceat(self.point_radius, starts) > 0.0 if len(starts) else np.zeros(0, dtype=np.bool_)
@@ -310,6 +310,13 @@ class Detector:
         if self._has_rounds:
             shapes = [placed.shape for placed in self.shapes]
             self._triangles = make_triangles(shapes) if self._creases is None else self._creases.creases.triangles
+        #: neighbours of vertices of meshes, and half the lengths of the axes (m) of what is measured at them; None without such
+        self._neighbours: tuple[IntArray, IntArray, FloatArray] | None = None
+        ends = np.array([getattr(placed.shape, "half_length", 0.0) for placed in self.shapes])
+        half = np.where((self._shape_centre >= 0) | (self._capsule & (first >= 0)), ends, -1.0)
+        own = np.flatnonzero((first >= 0) & mesh)
+        if self._mutual and self._may_contact[np.ix_(self.shape_body[own], self.shape_body[half >= 0.0])].any():
+            self._neighbours = (*given.neighbours(own, first[own]), half)
 
     def _cover(self, given: ShapePoints, kinds: Sequence[IntArray]) -> None:
         """Note which points are of shapes whose distance says all that spheres need to know, and which are of turned shapes."""
@@ -525,6 +532,8 @@ class Detector:
                 )  # fmt: skip
             if self._has_centres and n <= len(self._point):
                 n = self._without_twins(n)
+            if self._neighbours is not None and not whole and 0 < n <= len(self._point):
+                n = self._nearest_vertices(n, where, *self._neighbours, rotation, translation, self._output)
             if not self.nested:
                 n = self._edges_and_faces(n, rotation, translation, self._n_pairs)
                 if self._thins is not None and not whole and self._most < n <= len(self._point):

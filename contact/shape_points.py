@@ -109,6 +109,23 @@ class ShapePoints(NamedTuple):
                 raise ContactError(f"Detector: {kind}[{s}] is {first[s]}; give -1, or {_WANTED[kind]}.")
         return first.astype(np.int64)
 
+    def neighbours(self, meshes: IntArray, first: IntArray) -> tuple[IntArray, IntArray]:
+        """Points that share an edge with each vertex of these ``meshes`` (k,), whose first points are ``first`` (k,).
+
+        Returned are the place of the first one of each point among them, (p + 1,), and them, in the order of the points.
+        """
+        pairs = [np.zeros((0, 2), dtype=np.int64)]
+        for s, start in zip(meshes.tolist(), first.tolist(), strict=True):
+            shape = self.shapes[s].shape
+            assert isinstance(shape, Mesh)
+            _, number = np.unique(shape.triangles, return_inverse=True)
+            corners = start + number.reshape(-1, 3)
+            pairs += [corners[:, [0, 1]], corners[:, [1, 2]], corners[:, [2, 0]]]  # closed: each edge comes in both directions
+        edges = np.concatenate(pairs)
+        edges = edges[np.argsort(edges[:, 0], kind="stable")]
+        starts = np.searchsorted(edges[:, 0], np.arange(len(self.body) + 1))
+        return starts.astype(np.int64), np.ascontiguousarray(edges[:, 1], dtype=np.int64)
+
     def _has(self, kind: str, s: int, first: int) -> bool:
         """Whether the points from ``first`` on are those of a shape."""
         if not isinstance(self.shapes[s].shape, _KINDS[kind]) or first < 0:

@@ -30,6 +30,11 @@ MUTANTS = (
         "test_rounds.py::test_balls_beside_a_bent_bar_have_the_smaller_of_both_distances",
     ),
     Mutant(
+        "physics", "vertices all around a ball press it", "contact/round_kernels.py",
+        "            if least < (1.0 - HAIR)", "            if least < -1.0",
+        "test_rounds.py::test_what_slides_on_a_fine_mesh_without_friction_keeps_its_speed",
+    ),
+    Mutant(
         "physics", "faces far behind sharp edges hold corners", "contact/facing_kernels.py",
         "                if gap < -deep:", "                if gap < -inf:",
         "test_facing.py::test_a_sharp_edge_rests_on_another_one_near_its_end",
