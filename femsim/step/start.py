@@ -65,8 +65,8 @@ def _round_edges(scene: Scene, contacts: Contacts) -> list[str]:
             others = (scene.parts[other].name for other in np.flatnonzero(contacts.by_faces[k]).tolist())
             notes.append(
                 f"{part.name} has contact by faces with {_first(others)}, and theta=1 adds to its friction over edges what it "
-                f"slides in a step, divided by its radius of {1e3 * one.shape.radius:.3g} mm: leave theta out where it slides over "
-                "some, or take a small dt"
+                f"slides in a step, divided by its radius of {1e3 * one.shape.radius:.3g} mm: leave theta out where it slides "
+                "over some, or take a small dt"
             )
     return notes
 
