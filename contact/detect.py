@@ -310,13 +310,12 @@ class Detector:
         if self._has_rounds:
             shapes = [placed.shape for placed in self.shapes]
             self._triangles = make_triangles(shapes) if self._creases is None else self._creases.creases.triangles
-        #: neighbours of vertices of meshes, and half the lengths of the axes (m) of what is measured at them; None without such
-        self._neighbours: tuple[IntArray, IntArray, FloatArray] | None = None
-        ends = np.array([getattr(placed.shape, "half_length", 0.0) for placed in self.shapes])
-        half = np.where((self._shape_centre >= 0) | (self._capsule & (first >= 0)), ends, -1.0)
+        #: neighbours of vertices of meshes, and which shapes are spheres that are measured at them; None without such
+        self._neighbours: tuple[IntArray, IntArray, BoolArray] | None = None
+        sphere = self._shape_centre >= 0
         own = np.flatnonzero((first >= 0) & mesh)
-        if self._mutual and self._may_contact[np.ix_(self.shape_body[own], self.shape_body[half >= 0.0])].any():
-            self._neighbours = (*given.neighbours(own, first[own]), half)
+        if self._mutual and self._may_contact[np.ix_(self.shape_body[own], self.shape_body[sphere])].any():
+            self._neighbours = (*given.neighbours(own, first[own]), sphere)
 
     def _cover(self, given: ShapePoints, kinds: Sequence[IntArray]) -> None:
         """Note which points are of shapes whose distance says all that spheres need to know, and which are of turned shapes."""
@@ -533,7 +532,7 @@ class Detector:
             if self._has_centres and n <= len(self._point):
                 n = self._without_twins(n)
             if self._neighbours is not None and not whole and 0 < n <= len(self._point):
-                n = self._nearest_vertices(n, where, *self._neighbours, rotation, translation, self._output)
+                n = self._nearest_vertices(n, where, *self._neighbours, translation, self._output)
             if not self.nested:
                 n = self._edges_and_faces(n, rotation, translation, self._n_pairs)
                 if self._thins is not None and not whole and self._most < n <= len(self._point):

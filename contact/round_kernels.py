@@ -5,8 +5,10 @@ cell: more than small spheres have for a margin; and its normal is off by as muc
 from the triangles. In a valley, between two faces that are equally near, the sampled one is too small, its normal lies between
 theirs. There it stays: a sphere has one contact with a mesh, and would else go from face to face.
 
-Vertices see spheres and capsules too, which may lie on several peaks. All around the place where one rolls on a fine mesh they
-would press it with normals that lean, and brake it: those count that are no farther from it than all of their neighbours.
+Vertices see spheres too, which may lie on several peaks. All around the place where one rolls on a fine mesh they would press it
+with normals that lean, and brake it: those count that are no farther from it than all of their neighbours. So they do with
+capsules, which may lie on vertices alone, as across a smooth ridge: there all count, since from one nearest vertex to the next a
+capsule rocks and gains energy.
 """
 
 from __future__ import annotations
@@ -19,11 +21,12 @@ import numpy.typing as npt
 from contact.compiled import njit
 from contact.crease_kernels import Triangles, measured_distance
 from contact.detect_kernels import HAIR, MESH, world_normal, write_frame
-from contact.placed_kernels import Output, Place, axis_of, move_up, own, place_of
+from contact.placed_kernels import Output, move_up, own, place_of
 from contact.vector_kernels import dot, minus, row
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
 
 
 @njit(cache=True, _nrt=False)
@@ -71,35 +74,26 @@ def nearest_vertices(
     points: FloatArray,
     neighbour_start: IntArray,
     neighbour: IntArray,
-    half: FloatArray,
-    rotation: FloatArray,
+    sphere: BoolArray,
     translation: FloatArray,
     out: Output,
 ) -> int:
-    """Leave out of the first ``count`` contacts those of vertices with a neighbour that is nearer; return how many are left.
+    """Leave out of ``count`` contacts those of vertices with a neighbour nearer to a ``sphere`` (s,); return how many are left.
 
     ``neighbour`` holds the points that share an edge with point i from ``neighbour_start[i]`` to ``neighbour_start[i + 1]``, none
-    for what is no vertex of a mesh. Asked are spheres and capsules, with half the length ``half`` (s,) of the axis, m, 0 of
-    spheres; it is negative for other shapes.
+    for what is no vertex of a mesh.
     """
     kept = 0
     for k in range(count):
         i, s = out.point[k], out.shape[k]
         first, last = neighbour_start[i], neighbour_start[i + 1]
-        if half[s] >= 0.0 and last > first and out.feature[k] == 0:
-            least = inf
+        if sphere[s] and last > first and out.feature[k] == 0:
+            centre, least = place_of(translation, s), inf
             for e in range(first, last):
-                least = min(least, off_axis(row(points, neighbour[e]), s, half[s], rotation, translation))
-            if least < (1.0 - HAIR) * off_axis(row(points, i), s, half[s], rotation, translation):
+                away = minus(row(points, neighbour[e]), centre)
+                least = min(least, dot(away, away))
+            own_way = minus(row(points, i), centre)
+            if least < (1.0 - HAIR) * dot(own_way, own_way):
                 continue
         kept = move_up(kept, k, out)
     return kept
-
-
-@njit(cache=True, inner=True, _nrt=False)
-def off_axis(place: Place, s: int, half: float, rotation: FloatArray, translation: FloatArray) -> float:
-    """Square of the distance, m^2, of a place from the axis of sphere or capsule s, of which ``half`` is half the length, m."""
-    away, axis = minus(place, place_of(translation, s)), axis_of(rotation, s, 2)
-    along = dot(away, axis)
-    beyond = max(abs(along) - half, 0.0)
-    return dot(away, away) - along * along + beyond * beyond

@@ -32,7 +32,7 @@ MUTANTS = (
     Mutant(
         "physics", "vertices all around a ball press it", "contact/round_kernels.py",
         "            if least < (1.0 - HAIR)", "            if least < -1.0",
-        "test_rounds.py::test_what_slides_on_a_fine_mesh_without_friction_keeps_its_speed",
+        "test_rounds.py::test_a_ball_that_slides_on_a_fine_mesh_without_friction_keeps_its_speed",
     ),
     Mutant(
         "physics", "faces far behind sharp edges hold corners", "contact/facing_kernels.py",
