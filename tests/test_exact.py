@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -27,7 +25,7 @@ from contact import (
 from contact.metrics import contact_velocity
 from contact.problem import isotropic, to_isotropic
 from contact.solvers import Exact, ExactOptions
-from contact.solvers.dense import DenseResult, DenseSolver
+from contact.solvers.dense import DenseResult
 from femsim.step.stepper import Stepper
 
 UP = np.array([[0.0, 0, 1], [1, 0, 0], [0, 1, 0]])  # normal, tangents
@@ -436,8 +434,8 @@ def test_wrong_options_are_named(options: dict, word: str) -> None:
         ExactOptions(**options)
 
 
-@pytest.mark.parametrize(("sweeps", "iterations"), [(20000, 3), (19999, 14)])
-def test_a_contact_problem_that_takes_all_sweeps_is_asked_again_where_the_dynamics_may_change_it(
+@pytest.mark.parametrize(("sweeps", "iterations"), [(20000, 5), (19999, 14)])
+def test_a_contact_problem_that_takes_all_sweeps_is_asked_three_times_more(
     monkeypatch: pytest.MonkeyPatch, sweeps: int, iterations: int
 ) -> None:
     monkeypatch.setattr("contact.solvers.exact.DenseSolver.solve", lambda *_: DenseResult(sweeps, 0, 1.0))
@@ -452,27 +450,6 @@ def test_no_refinement_follows_where_sweeps_are_used_up(monkeypatch: pytest.Monk
     solver = Exact()
     solver.all_sweeps = 25
     assert solver.solve(soft_block(1e6, 3)).iterations == 3
-
-
-def test_a_search_that_was_asked_for_little_is_asked_for_no_more_than_a_part_of_the_tolerance_next(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """It was asked for ten times less, which forces that are not unique never reach: 20 000 sweeps where hundreds do."""
-    asked: list[float] = []
-    solve = DenseSolver.solve
-
-    def solve_badly(self: DenseSolver, q: np.ndarray, lam: np.ndarray, aim: float, limit: int) -> DenseResult:
-        asked.append(aim)
-        found = solve(self, q, lam, aim, limit)
-        if len(asked) == 1:
-            lam *= 1.0 + 1e-6
-            return replace(found, residual=0.5 * aim)
-        return found
-
-    monkeypatch.setattr("contact.solvers.exact.DenseSolver.solve", solve_badly)
-    problem = soft_block(1e6, 3)
-    assert_solved(problem, Exact(ExactOptions(tolerance=1e-8)).solve(problem))
-    assert asked[0] > asked[1] == 1e-9
 
 
 def test_the_same_input_gives_the_same_bits() -> None:

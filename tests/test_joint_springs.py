@@ -149,9 +149,9 @@ def test_sensors_read_what_springs_pull_with(theta: float | None, damping: float
     scene.sensor("own", "r.t", kind="spring")
     scene.sensor("only", "r", kind="spring")  # the robot has this one alone
     run = fs.simulate(scene)
-    force, length = (run.gauges["own"].values[name] for name in ("force_N", "length_m"))
-    assert list(run.gauges["own"].values) == ["force_N", "length_m"]
-    assert np.array_equal(run.gauges["only"].values["force_N"], force)
+    force, length = (run.tendons["own"].by_column()[name] for name in ("force_N", "length_m"))
+    assert list(run.tendons["own"].by_column()) == ["force_N", "length_m"]
+    assert np.array_equal(run.tendons["only"].force, force)
     assert length == pytest.approx(places(run) @ C, abs=1e-14)
     v = np.vstack([[0.1, 0.0], speeds(run)])
     calmed = 1e-4 if theta is None and damping else 1e-9
@@ -191,7 +191,7 @@ def test_springs_of_files_are_read_in_the_units_of_their_sum_beside_joints_and_l
     scene.sensor("touch", "r.t")
     scene.sensor("place", "r.i", kind="marker")
     run = fs.simulate(scene)
-    hinge, tendon = run.gauges["hinge"].values, run.gauges["tendon"].values
+    hinge, tendon = run.gauges["hinge"].values, run.tendons["tendon"].by_column()
     i, j = (np.concatenate([[start], run.gauges[n].values["angle_rad"]]) for n, start in (("motor", 0.5), ("other", 0.0)))
     assert list(hinge) == ["torque_Nm", "angle_rad"] and hinge["angle_rad"] == pytest.approx(i[1:], abs=1e-14)
     assert hinge["torque_Nm"] == pytest.approx(0.5 * (0.5 * (i[1:] + i[:-1]) - 0.2), rel=1e-9)

@@ -30,6 +30,7 @@ from contact.reduction import Reduction
 from contact.rows import Rows
 from contact.solvers import with_rows
 from contact.solvers.auto import Auto
+from contact.solvers.canal import Canal
 from contact.solvers.exact import Exact, ExactOptions
 from femsim.studies.problems.assemblies import GRAVITY, WORLD, Assembly
 
@@ -374,7 +375,8 @@ def test_auto_asks_another_solver_where_one_refuses(monkeypatch: pytest.MonkeyPa
         assert answer.converged and answer.details["picked"] == "exact", answer.message
     monkeypatch.setattr(Auto, "_pick", lambda *_: "exact")
     solver = make_solver("auto")
-    monkeypatch.setattr(Exact, "solve", lambda self, one, start: replace(answer, status="stopped at the limit"))
+    for one_of in (Exact, Canal):
+        monkeypatch.setattr(one_of, "solve", lambda self, one, start: replace(answer, status="stopped at the limit"))
     assert solver.solve(problem).status == "stopped at the limit"
 
 

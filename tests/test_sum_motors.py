@@ -54,7 +54,7 @@ def test_a_motor_on_the_sum_of_one_joint_is_one_of_that_joint(drive: dict[str, A
     joint, own = (run.gauges["i"].values for run in found)
     assert own["position_m"] == pytest.approx(joint["position_m"], abs=1e-12)
     assert own["speed_mps"] == pytest.approx(joint["speed_mps"], abs=1e-11)
-    pulled = found[1].gauges["t"].values["force_N"]
+    pulled = found[1].tendons["t"].force
     assert -pulled == pytest.approx(joint["force_N"], abs=1e-9 if theta == 1.0 else 0.02)
     assert np.abs(pulled).max() > 0.4
     assert [str(run.verdict) for run in found] == ["good", "good"]
@@ -70,7 +70,7 @@ def test_a_motor_pulls_two_joints_against_their_springs(most: float, force: floa
     scene.sensor("t", "r.t", kind="spring")
     run = fs.simulate(scene)
     by_hand = K * target / (1.0 + K * np.sum(c * c / k)) if force is None else force
-    assert -run.gauges["t"].values["force_N"][-1] == pytest.approx(by_hand, rel=1e-7)
+    assert -run.tendons["t"].force[-1] == pytest.approx(by_hand, rel=1e-7)
     at = [run.gauges[joint].values["position_m"][-1] for joint in "ij"]
     assert at == pytest.approx(by_hand * c / k, rel=1e-7)
 

@@ -34,8 +34,7 @@ _SHARPER = 0.1
 _SHARPEST = 16.0 * sys.float_info.epsilon
 #: Iterations with factors that serve and no new contacts that did not halve the best residual, after which it stops.
 _STALLED, _BETTER = 12, 0.5
-#: ... of which one whose contact problem took all of its sweeps counts for so many: it creeps and is as dear as hundreds. Where
-#: the dynamics held before it, the next would be the same search again, and there is none.
+#: ... of which one whose contact problem took all of its sweeps counts for so many: it creeps and is as dear as hundreds.
 _CREEPS = 4
 #: What it says when it stopped so; whether rounding is why is not known, as contact problems that were not solved stall as well.
 _STALLS = "Stopped after {} iterations, the last of which came no nearer: try another solver or a larger tolerance"
@@ -214,8 +213,6 @@ class _Refinement:
         self._fresh = False
         self._before = self._sharper = 1.0
         self._aim, self._reached = 0.0, np.inf
-        #: whether the last contact problem was solved to a part of what the iteration started from
-        self._lax = False
         self._rho = np.zeros(nc)
         self._runaway, self._crept, self.stalled, self._least = False, False, 0, np.inf
 
@@ -240,8 +237,8 @@ class _Refinement:
         old = self.forces[chosen].ravel()
         new = old.copy()
         q -= dense.WT.T @ old
-        sharp, reduced = _INNER_TOLERANCE * self.judge.tolerance, _INNER_REDUCTION * min(self._started, 1.0)
-        self._aim, self._lax = max(self._sharper * max(sharp, reduced), _SHARPEST), reduced > sharp
+        aim = self._sharper * max(_INNER_TOLERANCE * self.judge.tolerance, _INNER_REDUCTION * min(self._started, 1.0))
+        self._aim = max(aim, _SHARPEST)
         found = dense.solve(q, new, self._aim, self.options.max_sweeps)
         self._reached, self._runaway, self._crept = found.residual, found.runaway, found.sweeps >= self.options.max_sweeps
         self.judge.know(self._rho, kernels.speed_without_forces(q, new))
@@ -296,8 +293,7 @@ class _Refinement:
         if changed:
             self._dense, self.count = None, int(self.chosen.sum())
         self._watch(changed=changed)
-        discontent = last.dynamics <= tolerance < max(last.contact, self.judge.error)
-        if discontent and self._reached <= self._aim and not self._lax:
+        if self._reached <= self._aim and last.dynamics <= tolerance < max(last.contact, self.judge.error):
             self._sharper *= _SHARPER
         # without the plain norm, which depends on units: of forces that are not unique, old and new factors find others
         lacking = max(last.dynamics, unbalanced(last.balance))
@@ -330,8 +326,7 @@ class _Refinement:
         if changed or not serving or not worst > _BETTER * self._least:
             self.stalled = 0
         else:
-            again = _STALLED if self._before <= self.judge.tolerance else _CREEPS
-            self.stalled += again if self._crept else 1
+            self.stalled += _CREEPS if self._crept else 1
         self._least = min(self._least, worst)
 
 

@@ -125,7 +125,7 @@ class ChamberSeries:
 
 @dataclass(frozen=True, repr=False)
 class TendonSeries:
-    """Readings of a tendon: ``time`` (n_steps,) s; ``force`` (n_steps,) N in and ``length`` (n_steps,) m after a step."""
+    """Readings of a tendon or spring: ``time`` (n_steps,) s; ``force`` (n_steps,) N in, ``length`` (n_steps,) m after a step."""
 
     time: np.ndarray
     force: np.ndarray
@@ -152,7 +152,7 @@ class TendonSeries:
 
 @dataclass(frozen=True, repr=False)
 class GaugeSeries:
-    """Readings of a sensor of kind revolute, prismatic, torsion, spring, gap, area, slip, pair or energy.
+    """Readings of a sensor of kind revolute, prismatic, torsion, gap, area, slip, pair or energy.
 
     Attributes
     ----------
@@ -160,9 +160,9 @@ class GaugeSeries:
         End of each step.
     values : dict of str to ndarray, (n_steps,)
         By what the column in sensors.csv says after the name of the sensor: ``angle_rad`` to ``friction_Nm`` of a joint that
-        turns, ``position_m`` to ``friction_N`` of one that slides; ``torque_Nm`` and ``angle_rad`` of a spring, or ``force_N``
-        and ``length_m``; ``gap_m``; ``area_m2``; ``slip_m`` and ``friction_J``; ``contacts`` to ``slip_mps`` of a pair;
-        ``kinetic_J``, ``elastic_J`` and ``potential_J``.
+        turns, ``position_m`` to ``friction_N`` of one that slides; ``torque_Nm`` and ``angle_rad`` of a torsion spring;
+        ``gap_m``; ``area_m2``; ``slip_m`` and ``friction_J``; ``contacts`` to ``slip_mps`` of a pair; ``kinetic_J``,
+        ``elastic_J`` and ``potential_J``.
     """
 
     time: np.ndarray

@@ -191,7 +191,7 @@ SENSOR_KINDS: dict[str, SensorKind] = {
     "spring": SensorKind(
         (SensorColumn("force_N", "N"), SensorColumn("length_m", "m")),
         "the same of one on joints that slide, or with coefficients in m/rad",
-        couplings=("spring", "torsion"),
+        series="tendons", couplings=("spring", "torsion"),
     ),
     "gap": SensorKind(
         (SensorColumn("gap_m", "m"),),
