@@ -226,7 +226,7 @@ def test_where_exact_fails_cond_goes_on() -> None:
     problem = soft_block(1e8, 3)
     solver = Auto(AutoOptions(tolerance=1e-6))
     assert solver.pick(problem) == "exact"
-    solver._exact = Exact(ExactOptions(tolerance=1e-6, max_iterations=1, max_sweeps=1))
+    solver._exact = Exact(ExactOptions(tolerance=1e-15, max_iterations=1, max_sweeps=1))
     solver._cond = Cond(CondOptions(tolerance=1e-6, max_iterations=50000))
     solution = solver.solve(problem)
     assert solution.converged and solution.details["picked"] == "cond"
@@ -235,8 +235,8 @@ def test_where_exact_fails_cond_goes_on() -> None:
     solver._cond = Cond(CondOptions(tolerance=1e-6, max_iterations=1))
     solver.recall({})
     solution = solver.solve(problem)
-    assert solution.details["tried"] == ("exact", "cond", "canal") and solution.converged
-    assert "cond and canal went on." in solution.message
+    assert solution.details["tried"] == ("exact", "cond", "canal", "exact") and solution.converged
+    assert solution.message.endswith("cond and canal went on.")
     solver._fresh = Canal(CanalOptions(tolerance=1e-6, max_iterations=1))
     solver._exact = Exact(ExactOptions(tolerance=1e-15, max_iterations=1))
     solver.recall({})
@@ -423,6 +423,21 @@ def test_what_moves_beside_the_contacts_changes_no_pick(moved: list[int]) -> Non
     assert solution.converged and "Picked exact for few unknowns with few contacts." in solution.message
     np.testing.assert_allclose(solution.v[:6], [0.17, 0.0, 0.0, 0.0, 0.0, 0.0], atol=1e-9)
     np.testing.assert_allclose(solution.v[6:], 0.1, rtol=1e-12)
+
+
+def test_exact_finishes_what_cond_found() -> None:
+    """COND leaves the dynamics to the tolerance, by which two balls that collide lost momentum; also while exact rests."""
+    problem = soft_block(1e8, 3)
+    solver = Auto(AutoOptions(tolerance=1e-6))
+    solver._exact = Exact(ExactOptions(tolerance=1e-6, max_iterations=1))
+    solver._cond = Cond(CondOptions(tolerance=1e-6, max_iterations=50000))
+    left = []
+    for one in (solver._cond, solver, solver):
+        solution = one.solve(problem)
+        left.append(np.abs(problem.A @ solution.v - problem.b - problem.J.T @ solution.lam.ravel()).max())
+    assert max(left[1:]) < 1e-6 * left[0]
+    assert solution.converged and solution.details["tried"] == ("cond", "exact") and solution.details["picked"] == "exact"
+    assert "Picked cond for problems like one that exact failed at. The exact solver finished what" in solution.message
 
 
 def test_columns_on_which_contacts_act_are_marked() -> None:
