@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from contextlib import ExitStack
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
@@ -71,3 +73,42 @@ def test_blas_has_as_many_threads_as_asked_for() -> None:
         for count in (1, 2):
             with blas_threads(count):
                 assert {p["num_threads"] for p in threadpoolctl.threadpool_info()} == {count}
+
+
+def test_threads_that_ask_for_blas_at_once_do_not_undo_what_the_others_need() -> None:
+    """The first of two runs that ended gave BLAS its threads back, and the other one ended with other bits under load."""
+    threadpoolctl = pytest.importorskip("threadpoolctl", reason="an installation from before it was needed")
+    from femsim.base.threads import blas_threads
+
+    def seen() -> set[int]:
+        return {p["num_threads"] for p in threadpoolctl.threadpool_info() if p["user_api"] == "blas"}
+
+    with threadpoolctl.threadpool_limits(limits=2):
+        first, second = ExitStack(), ExitStack()
+        first.enter_context(blas_threads(1))
+        second.enter_context(blas_threads(1))
+        first.close()
+        assert seen() == {1}
+        second.close()
+        assert seen() == {2}
+        first.enter_context(blas_threads(1))
+        second.enter_context(blas_threads(3))
+        assert seen() == {3}
+        second.close()
+        assert seen() == {1}
+        first.close()
+        assert seen() == {2}
+        found: list[set[int]] = []
+
+        def beside() -> None:
+            with blas_threads(1):
+                found.append(seen())
+
+        for _ in range(2):  # one that was the first must let the next one set them
+            thread = Thread(target=beside)
+            thread.start()
+            thread.join()
+            with blas_threads(1):
+                found.append(seen())
+            assert seen() == {2}
+        assert found == 4 * [{1}]

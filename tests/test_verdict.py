@@ -456,6 +456,41 @@ def test_densities_in_other_units_are_told_in_ours(density: float, unit: str) ->
     assert len(scene.notes) == 1
 
 
+def test_a_body_hardly_larger_than_the_margin_is_told() -> None:
+    """Two boxes of 0.5 mm that collide end with another energy by a margin of 1 mm than by a twentieth of them."""
+    scene = fs.Scene("small")
+    scene.add_rigid("chip", fs.Box((2e-4, 3e-4, 1e-4)), density=2000.0)
+    scene.add_soft("crumb", fs.box_tets((1e-3, 2e-3, 1e-3), 2), fs.Elastic(1e5, 0.3, 1000.0), position=(0.01, 0, 0))
+    scene.add_rigid("screw", fs.Cylinder(0.002, 0.003), density=2000.0, position=(0.02, 0, 0))
+    first, second = scene.notes
+    assert first.startswith("chip measures 0.6 mm, and the margin of contact is 1 mm:") and first.endswith("margin=3e-05")
+    assert second.startswith("crumb measures 2 mm") and second.endswith("margin=0.0001")
+    fine = fs.Scene("small", margin=3e-5)
+    fine.add_rigid("chip", fs.Box((2e-4, 3e-4, 1e-4)), density=2000.0)
+    assert not fine.notes
+
+
+def ring(scene: fs.Scene, end: fs.RodEnd | None, start: fs.RodEnd | None) -> list[str]:
+    """Notes at the start on a band around the origin."""
+    turn = np.linspace(0.0, 2.0 * np.pi, 25)
+    points = 0.03 * np.column_stack([np.cos(turn), np.sin(turn), np.zeros(25)])
+    scene.add_rod("band", points, circular_section(0.002), fs.Elastic(1e6, 0.4, 1000.0), start=start, end=end)
+    with fs.Simulation(scene) as simulation:
+        return [note for note in simulation.stepper.notes if "band" in note]
+
+
+def test_a_ring_whose_tips_nothing_joins_is_told() -> None:
+    """A rubber band of points that end where they begin opened, *good*, and slipped off what stretched it."""
+    for ends in ((None, None), (fs.RodEnd("clamped", on="clip"), None)):
+        scene = fs.Scene("band")
+        scene.add_rigid("clip", fs.Sphere(0.002), density=1000.0, position=(0.03, 0, 0))
+        (note,) = ring(scene, *ends)
+        assert note.startswith("the tips of band meet, but nothing joins them")
+    scene = fs.Scene("band")
+    scene.add_rigid("clip", fs.Sphere(0.002), density=1000.0, position=(0.03, 0, 0))
+    assert not ring(scene, fs.RodEnd("clamped", on="clip"), fs.RodEnd("clamped", on="clip"))
+
+
 def test_a_cable_in_millimetres_is_told() -> None:
     """300 m of cable ran, *good*, without a word; a rope of five metres that lies coiled is none."""
     scene, along = fs.Scene("units"), np.linspace(0.0, 300.0, 31)[:, None]

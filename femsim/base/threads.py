@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
+from threading import Lock
+from typing import Any
 
 from femsim.base.errors import InputError
+
+#: BLAS has one number of threads in a process: what the blocks that run now ask for, in the order in which they began, and what
+#: puts back what was before the first of them.
+_lock, _asked, _before = Lock(), list[int](), list[Any]()
 
 
 @contextmanager
@@ -46,10 +52,44 @@ class BlasThreads:
 
             ThreadpoolController().info()  # libraries that are asked load their threads: the next one finds those too
             self._controller = ThreadpoolController()
+            self._openmp = self._controller.select(user_api="openmp")
 
-    def limit(self) -> AbstractContextManager[object]:
-        """Limit the threads inside a block."""
-        return nullcontext() if self._controller is None else self._controller.limit(limits=self.count)
+    @contextmanager
+    def limit(self) -> Iterator[None]:
+        """Limit the threads inside a block. Of blocks that overlap, in several threads, none undoes what another still needs.
+
+        Those that ask for several numbers get that of the last one that began: OpenMP counts for each thread, BLAS for all.
+        """
+        if self._controller is None:
+            yield
+            return
+        with _lock:
+            _let_go()
+            found = {one["user_api"]: one["num_threads"] for one in self._openmp.info()}
+            own = self._controller.limit(limits=self.count)
+            if not _asked:
+                _before[:] = [own]
+            _asked.append(self.count)
+        try:
+            yield
+        finally:
+            with _lock:
+                _let_go()
+                _asked.remove(self.count)
+                if _asked:
+                    self._controller.limit(limits=found | {"blas": _asked[-1]})
+                else:
+                    _before[0].restore_original_limits()
+                    self._openmp.limit(limits=found)
+                _let_go()
+
+
+def _let_go() -> None:
+    """Let this thread, or the next one, set the threads of OpenBLAS: new threadpoolctl lets the first one alone do so."""
+    from threadpoolctl import OpenBLASController
+
+    with suppress(AttributeError):
+        OpenBLASController.clear_controlling_thread(force=True)
 
 
 def check_threads(count: int) -> None:

@@ -104,6 +104,7 @@ def add_soft(
     mesh = replace(mesh, points=scale * mesh.points @ turn.T + vector(f"position of {name}", position))
     source, digest = mesh.source, mesh.digest
     scene.notes += plausible.notes_on_mesh(name, mesh.points, scene.largest_size)
+    scene.notes += plausible.notes_on_margin(name, float(np.ptp(mesh.points, axis=0).max()), scene.margin)
     body, mesh = make_soft_body(
         name, mesh, elastic, element=element,
         velocity=_speed(scene, name, velocity),
@@ -277,8 +278,10 @@ def add_rigid(
     if density is None:
         scene.mass_notes[len(scene.bodies)] = plausible.notes_on_mass(name, mass, unit_mass)
     drawn = visual(shape, -centre, np.eye(3))
+    extent = float(np.ptp(drawn.points, axis=0).max())
+    scene.notes += plausible.notes_on_margin(name, extent, scene.margin)
     if not isinstance(shape, Mesh):
-        scene.notes += plausible.notes_on_size(name, float(np.ptp(drawn.points, axis=0).max()), scene.largest_size)
+        scene.notes += plausible.notes_on_size(name, extent, scene.largest_size)
     quaternion = quaternion_from_vector(_turn(scene, name, rotation))
     link = Link(name, mass, unit_inertia * (mass / unit_mass), np.zeros(3))
     body = ArticulatedBody(

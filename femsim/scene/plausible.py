@@ -30,6 +30,9 @@ MOST_FRICTION = 10.0
 MOST_LED = 10.0
 #: A run may end so much before or after its duration, relative, without a note: what six digits do not show.
 SAME_END = 1e-5
+#: A body whose largest extent is less than so many times the margin of contact is noted, and the part of it that suits as margin
+#: (measured: of bodies that collide, roll or slide energies differ by 0.02 to 1 % at a twentieth, by 4 to 30 % at a third).
+LEAST_EXTENT, WANTED_MARGIN = 4.0, 0.05
 #: A rod is at least so many times as long as its radius.
 STOUT = 2.0
 #: Linear elements of a larger Poisson's ratio are noted.
@@ -159,6 +162,16 @@ def notes_on_size(name: str, extent: float, largest: float) -> list[str]:
             f"largest_size={math.ceil(extent)}"
         ]
     return [f"{name} measures {1e6 * extent:.3g} micrometres: is it given in kilometres, or scaled twice?"]
+
+
+def notes_on_margin(name: str, extent: float, margin: float) -> list[str]:
+    """Note a body that is hardly larger, m, than the margin of contact, m: contacts are then placed too far ahead."""
+    if extent >= LEAST_EXTENT * margin or extent < MOVING_SIZES[0]:
+        return []
+    return [
+        f"{name} measures {1e3 * extent:.3g} mm, and the margin of contact is {1e3 * margin:.3g} mm: what is so small rolls, "
+        f"hits and bounces less exactly; give the scene margin={WANTED_MARGIN * extent:.1g}"
+    ]
 
 
 def notes_on_mesh(name: str, points: np.ndarray, largest: float) -> list[str]:

@@ -9,6 +9,7 @@ import numpy as np
 from contact import Strand
 from femsim.base.errors import InputError
 from femsim.model.bodies.outputs import points_of
+from femsim.model.bodies.rod import Rod
 from femsim.model.faces import WITH_FACES, has_faces
 from femsim.scene.pairs import led_in_part
 from femsim.scene.plausible import notes_on_settings
@@ -16,6 +17,7 @@ from femsim.scene.scene import Scene
 from femsim.step.contacts import Contacts
 from femsim.step.deep_inside import deep_inside, in_elements
 from femsim.step.state import State
+from femsim.step.system import System
 from femsim.step.thin_rods import ThinOnRod
 from femsim.step.thin_shapes import Thin
 from femsim.step.vitals import VitalSigns
@@ -52,7 +54,28 @@ def check_start(scene: Scene, contacts: Contacts, vital_signs: VitalSigns, state
     ]
     masses = [note for body, notes in scene.mass_notes.items() if body not in scene.motions for note in notes]
     edges = _round_edges(scene, contacts) if scene.theta == 1.0 else []
-    return [*scene.notes, *masses, *notes_on_settings(dt, scene.gravity), *soft, *rigid, *thin, *edges]
+    rings = _open_rings(contacts.system)
+    return [*scene.notes, *masses, *notes_on_settings(dt, scene.gravity), *soft, *rigid, *thin, *edges, *rings]
+
+
+def _open_rings(system: System) -> list[str]:
+    """Note rods whose tips meet though one of them is free: they are told as rings, and open."""
+    notes = []
+    for k, body in enumerate(system.bodies):
+        if not isinstance(body, Rod):
+            continue
+        q = body.initial_q()
+        line, joined = body.centre_line(q), [rows for one in system.couplings for number, rows in one.rows if number == k]
+        free = [
+            end.kind == "free" and not any(((first <= rows) & (rows < first + 6)).any() for rows in joined)
+            for end, first in zip(body.ends, (0, body.n_v - 6), strict=True)
+        ]
+        if any(free) and np.linalg.norm(line[-1] - line[0]) < min(body.contact_radius, 0.1 * body.lengths.sum()):
+            notes.append(
+                f"the tips of {body.name} meet, but nothing joins them, and it opens there: to close a ring, hold both on one "
+                "small rigid body, by fs.RodEnd('clamped', on=...)"
+            )
+    return notes
 
 
 def _round_edges(scene: Scene, contacts: Contacts) -> list[str]:
