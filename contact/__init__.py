@@ -9,7 +9,7 @@ The tour, in the order of a time step:
    smooth surfaces and of walls by their triangles; a :class:`Detector` gives their gaps, positions and
    frames, normal first, as :class:`PointContacts`. ``shape_points`` says which points are corners, rims or centres of shapes;
    ``creases`` and ``faces`` are their edges and triangles. Kernels:
-   ``placed_kernels`` are the groups of arrays, ``detect_kernels`` the points, ``round_kernels`` spheres at meshes,
+   ``placed_kernels`` are the groups of arrays, ``detect_kernels`` the points, ``round_kernels`` round bodies at meshes,
    ``facing_kernels`` corners at edges, ``edge_kernels`` edges of boxes, ``segment_kernels``, ``crease_kernels`` and
    ``rim_kernels`` edges against other shapes and cylinders, ``face_kernels`` triangles; ``thinning_kernels`` keep few of many.
    ``deformable``: contacts of surfaces and strands that deform, with each other and themselves; a :class:`DeformableDetector`

@@ -31,7 +31,7 @@ from contact.facing_kernels import faced_corners
 from contact.metrics import any_of
 from contact.placed_kernels import Output, Shapes
 from contact.rim_kernels import rolling_contacts
-from contact.round_kernels import measured_rounds, nearest_vertices
+from contact.round_kernels import measured_rounds, nearest_vertices, without_held
 from contact.shape_points import ShapePoints, bodies_in_contact, radii, whole_numbers
 from contact.shapes import Box, Capsule, Mesh, PlacedShape, Revolved, ShapeTable, Thread
 from contact.thinning_kernels import thinned
@@ -225,6 +225,7 @@ class Detector:
         self._prepare_search()
         self._prepare_edges(edge)
         self._prepare_rounds(given, edge)
+        self._prepare_ends(given, edge)
         self._take_faces(face, int(most_per_pair))
         beyond_points = self._boxes_near or self._rolls or self._creases is not None or self._faces is not None
         self.nested = not (beyond_points or self._has_centres or self._neighbours is not None or self._thins is not None)
@@ -316,6 +317,26 @@ class Detector:
         own = np.flatnonzero((first >= 0) & mesh)
         if self._mutual and self._may_contact[np.ix_(self.shape_body[own], self.shape_body[sphere])].any():
             self._neighbours = (*given.neighbours(own, first[own]), sphere)
+
+    def _prepare_ends(self, given: ShapePoints, edge: IntArray) -> None:
+        """Note which shape vertices of meshes, ends of capsules and points of rims belong to, and which may be near vertices."""
+        self._without_held = Fixed(without_held)
+        first = np.maximum(edge, self._shape_rim)
+        self._owner: IntArray = np.full(len(self.point_body), -1, dtype=np.int64)
+        ends, meshed = np.zeros(len(self.shapes), dtype=np.bool_), np.zeros(self._n_bodies, dtype=np.bool_)
+        for s in np.flatnonzero(first >= 0).tolist():
+            shape, points = self.shapes[s].shape, given.own(s, int(first[s]))
+            if isinstance(shape, Mesh):
+                meshed[self.shape_body[s]] = True
+            elif (self.point_radius[points] == shape.features()[1]).all():
+                ends[s] = True
+            else:
+                continue
+            self._owner[points] = s
+        #: first points of shapes (s,), and which runs of points may have vertices that are left out, (s, runs)
+        self._first_owned, runs = first, self._broad.run_body
+        self._held = ends[:, None] & meshed[runs] & self._may_contact[np.ix_(runs, self.shape_body)].T
+        self._holds = bool(self._held.any())
 
     def _cover(self, given: ShapePoints, kinds: Sequence[IntArray]) -> None:
         """Note which points are of shapes whose distance says all that spheres need to know, and which are of turned shapes."""
@@ -535,6 +556,11 @@ class Detector:
                 n = self._nearest_vertices(n, where, *self._neighbours, translation, self._output)
             if not self.nested:
                 n = self._edges_and_faces(n, rotation, translation, self._n_pairs)
+                if self._holds and not whole and 0 < n <= len(self._point) and self._any_of(self._held, self._n_pairs):
+                    table = self._table
+                    n = self._without_held(
+                        n, where, self._owner, self._first_owned, table.kind, table.size, rotation, translation, self._output
+                    )
                 if self._thins is not None and not whole and self._most < n <= len(self._point):
                     n = thinned(n, self._most, self.point_body, self.shape_body, self._thins, self._output)
             if self._table.make_asked():

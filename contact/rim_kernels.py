@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from contact.compiled import njit
-from contact.detect_kernels import BOX, CAPSULE, CONE, CYLINDER, DEEPER, HAIR, LEAN, PLANE, SPHERE, Distance, shape_distance
+from contact.detect_kernels import BOX, CAPSULE, CONE, CYLINDER, DEEPER, HAIR, LEAN, MESH, PLANE, SPHERE, Distance, shape_distance
 from contact.distance_kernels import closest_on_lines
 from contact.frustum_kernels import cone_distance
 from contact.placed_kernels import Output, Place, Shapes, axis_of, move_up, moved, near, own, place_of, put, world
@@ -346,7 +346,8 @@ def rim_contacts(count: int, a: int, b: int, distance: FloatArray, shapes: Shape
             dip = distance[i] <= before and distance[i] < after and max(before, after) - distance[i] > LEVEL * radius
             if not dip or distance[i] - step * radius >= reach:
                 continue
-            if shapes.kind[a] == CONE:  # the dips of a rim keep their names while it rolls, so that they are followed
+            # the dips of a rim keep their names while it rolls, so that they are followed
+            if shapes.kind[a] == CONE or shapes.kind[b] == MESH:
                 point, dips = shapes.rim[a] + rim * RIM_POINTS + dips, dips + 1
             angle = deepest_on_circle(step * (i - 1), step * (i + 1), centre, x, y, b, shapes)
             where = moved(moved(centre, cos(angle), x), sin(angle), y)

@@ -35,6 +35,26 @@ MUTANTS = (
         "test_rounds.py::test_a_ball_that_slides_on_a_fine_mesh_without_friction_keeps_its_speed",
     ),
     Mutant(
+        "physics", "vertices beside what lies on its ends press it", "contact/round_kernels.py",
+        "                out.feature[k] = GONE", "                pass",
+        "test_rounds.py::test_what_lies_on_its_ends_on_a_fine_mesh_slides_without_friction_as_on_a_box",
+    ),
+    Mutant(
+        "physics", "vertices above the plane under both ends do not press", "contact/round_kernels.py",
+        "dot(entry(out.frame, c, 0), row(points, i)) <= level[c]:", "level[c] > -1e9:",
+        "test_rounds.py::test_vertices_beside_a_body_on_its_ends_press_it_where_they_are_above_the_plane_under_these",
+    ),
+    Mutant(
+        "physics", "the lowest point of a rim is where its contact is", "contact/round_kernels.py",
+        "return height - max(at - lowest, 0.0)", "return height",
+        "test_rounds.py::test_a_rim_near_the_border_of_a_mesh_whose_sampled_distance_is_too_large_leaves_the_rest_to_vertices",
+    ),
+    Mutant(
+        "physics", "contacts of rims with meshes get new names as they roll", "contact/rim_kernels.py",
+        "if shapes.kind[a] == CONE or shapes.kind[b] == MESH:", "if shapes.kind[a] == CONE:",
+        "test_rounds.py::test_a_cylinder_rolls_down_a_mesh_as_by_theory",
+    ),
+    Mutant(
         "physics", "faces far behind sharp edges hold corners", "contact/facing_kernels.py",
         "                if gap < -deep:", "                if gap < -inf:",
         "test_facing.py::test_a_sharp_edge_rests_on_another_one_near_its_end",
