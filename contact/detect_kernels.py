@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from contact.compiled import njit
 from contact.frustum_kernels import cone_distance
-from contact.sdf_kernels import TOGETHER, ask_for_chunks, distance_beyond
+from contact.sdf_kernels import BEYOND, ask_for_chunks, distance_beyond
 from contact.turned_kernels import revolved_distance, screwed_distance, thread_distance, wall_distance
 
 FloatArray = npt.NDArray[np.float64]
@@ -258,8 +258,11 @@ def shape_distance(
     grid_values: FloatArray | None,
     grid_index: IntArray,
     grid_place: FloatArray,
+    bound: float,
 ) -> Distance:
     """Signed distance and outward unit normal of shape ``s`` of the table at a point of its own frame.
+
+    A mesh that is not nearer than ``bound`` (m) may be infinitely far.
 
     With ``grid_values`` of None, where no shape of the table has any, what reads them is not compiled: half of it. A mesh
     whose distance was not measured there is infinitely far away, and that it was asked for is noted: whoever called measures it
@@ -294,12 +297,12 @@ def shape_distance(
     )  # fmt: skip
     after = grid_index[s, 0] + nx * ny * nz
     if found[0] == inf and grid_index[s, 4] > 0:
-        return distance_beyond(x, y, z, grid_values, after, grid_index[s, 4])
+        return distance_beyond(x, y, z, bound, grid_values, after, grid_index[s, 4])
     if found[0] != found[0]:  # NaN: not measured
         i = min(int((x - grid_place[s, 0]) / grid_place[s, 3]), nx - 2)
         j = min(int((y - grid_place[s, 1]) / grid_place[s, 3]), ny - 2)
         k = min(int((z - grid_place[s, 2]) / grid_place[s, 3]), nz - 2)
-        if ask_for_chunks(i, j, k, grid_values, after + grid_index[s, 4] * (6 + 9 * TOGETHER), ny, nz):
+        if ask_for_chunks(i, j, k, grid_values, after + grid_index[s, 4] * BEYOND, ny, nz):
             grid_index[s, 5] = 1
         return inf, 0.0, 0.0, 0.0
     return found
@@ -320,7 +323,7 @@ def distances(
     """Update distance (n,) and normal (n, 3) of shape ``s`` given points (n, 3) of its own frame."""
     for i in range(points.shape[0]):
         d, nx, ny, nz = shape_distance(
-            s, points[i, 0], points[i, 1], points[i, 2], kind, size, grid_values, grid_index, grid_place
+            s, points[i, 0], points[i, 1], points[i, 2], kind, size, grid_values, grid_index, grid_place, inf
         )
         distance[i] = d
         normal[i, 0], normal[i, 1], normal[i, 2] = nx, ny, nz
@@ -550,6 +553,7 @@ def detect_points(
             if not flat and abs(z - cz) - hz > reach:
                 continue
             own = point_corner[i]
+            far = farthest(own, radius[i], kind[s], most, max(hx, hy, hz), grid_place[s, 3])
             walls = grid_index[s, 1] - 1 if kind[s] == REVOLVED and own != TURNED else 1
             for wall in range(walls):
                 if grid_values is not None and walls > 1:
@@ -559,9 +563,10 @@ def detect_points(
                         s, THREADED - own, x, y, z, size, grid_values, grid_index, rotation, translation
                     )
                 else:
-                    d, nx, ny, nz = shape_distance(s, x, y, z, kind, size, grid_values, grid_index, grid_place)
+                    bound = radius[i] + far
+                    d, nx, ny, nz = shape_distance(s, x, y, z, kind, size, grid_values, grid_index, grid_place, bound)
                 gap = d - radius[i]
-                if not gap < farthest(own, radius[i], kind[s], most, max(hx, hy, hz), grid_place[s, 3]):
+                if not gap < far:
                     continue
                 if own >= 0 and kind[s] == BOX:
                     edges_of_corner(own, i - shape_corner[own], s, rotation, edge)

@@ -7,7 +7,7 @@ found by moves from one corner towards another, as in the method of Frank and Wo
 
 from __future__ import annotations
 
-from math import cos, sin
+from math import cos, inf, sin
 from typing import NamedTuple
 
 import numpy as np
@@ -122,7 +122,7 @@ def contacts_of_faces(count: int, faces: Faces, shapes: Shapes, out: Output) -> 
 def distance_at(b: int, x: float, y: float, z: float, shapes: Shapes) -> tuple[float, float, float, float]:
     """Signed distance and normal of shape b at a place in its frame."""
     return shape_distance(
-        b, x, y, z, shapes.kind, shapes.size, shapes.grid_values, shapes.grid_index, shapes.grid_place
+        b, x, y, z, shapes.kind, shapes.size, shapes.grid_values, shapes.grid_index, shapes.grid_place, inf
     )  # fmt: skip
 
 

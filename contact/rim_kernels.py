@@ -199,7 +199,7 @@ def on_circle(angle: float, centre: Place, x: Vector, y: Vector, b: int, shapes:
     """Signed distance and normal of shape b at centre + cos(angle) x + sin(angle) y, all in the frame of b."""
     px, py, pz = moved(moved(centre, cos(angle), x), sin(angle), y)
     return shape_distance(
-        b, px, py, pz, shapes.kind, shapes.size, shapes.grid_values, shapes.grid_index, shapes.grid_place
+        b, px, py, pz, shapes.kind, shapes.size, shapes.grid_values, shapes.grid_index, shapes.grid_place, inf
     )  # fmt: skip
 
 
@@ -492,7 +492,9 @@ def least_overlap(a: int, b: int, first: Vector, shapes: Shapes) -> tuple[float,
 def beside(point: Place, s: int, shapes: Shapes) -> tuple[float, Vector]:
     """Distance of a point from shape s, m, and the outward normal there."""
     x, y, z = own(shapes.rotation, s, minus(point, place_of(shapes.translation, s)))
-    d, nx, ny, nz = shape_distance(s, x, y, z, shapes.kind, shapes.size, shapes.grid_values, shapes.grid_index, shapes.grid_place)
+    d, nx, ny, nz = shape_distance(
+        s, x, y, z, shapes.kind, shapes.size, shapes.grid_values, shapes.grid_index, shapes.grid_place, inf
+    )
     return d, world(shapes.rotation, s, (nx, ny, nz))
 
 

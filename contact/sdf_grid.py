@@ -183,17 +183,23 @@ def border_cells(lower: FloatArray, upper: FloatArray, resolution: int, padding:
     return float(np.ceil(padding / (float((upper - lower).max()) / resolution) - 1e-9))
 
 
-def triangle_blocks(points: FloatArray, triangles: IntArray) -> FloatArray:
-    """Triangles as :func:`contact.sdf_kernels.distance_beyond` reads them, (blocks, 6 + 9 TOGETHER), m.
+def triangle_tree(points: FloatArray, triangles: IntArray) -> FloatArray:
+    """Triangles as :func:`contact.sdf_kernels.distance_beyond` reads them, (blocks BEYOND,), m.
 
-    Each block has its lower and upper corner and the corners of TOGETHER triangles, neighbours in space; the last may repeat one.
+    A tree of 2 n boxes, lower and upper corner, is over n blocks: box k has the parts 2 k and 2 k + 1, box n + i is that of block
+    i, and box 0 is none. The corners of TOGETHER triangles of each block follow, neighbours in space; the last may repeat one.
     """
     corners = points[triangles]
     leaf = plant([corners.mean(axis=1)], 3).leaf
     order = leaf[leaf >= 0]
     order = np.concatenate([order, np.full(-len(order) % TOGETHER, order[-1])])
     blocks = corners[order].reshape(-1, 3 * TOGETHER, 3)
-    return np.concatenate([blocks.min(axis=1), blocks.max(axis=1), blocks.reshape(len(blocks), -1)], axis=1)
+    n = len(blocks)
+    boxes = np.zeros((2 * n, 2, 3))
+    boxes[n:, 0], boxes[n:, 1] = blocks.min(axis=1), blocks.max(axis=1)
+    for k in range(n - 1, 0, -1):
+        boxes[k, 0], boxes[k, 1] = boxes[2 * k : 2 * k + 2, 0].min(axis=0), boxes[2 * k : 2 * k + 2, 1].max(axis=0)
+    return np.concatenate([boxes.ravel(), blocks.ravel()])
 
 
 def triangle_table(points: FloatArray, triangles: IntArray) -> tuple[FloatArray, FloatArray]:

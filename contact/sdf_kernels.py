@@ -22,8 +22,12 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 
-#: Triangles of a block that :func:`distance_beyond` looks at together.
-TOGETHER = 16
+#: Triangles of a block that :func:`distance_beyond` looks at together, and numbers that a block takes in its tree.
+TOGETHER = 4
+BEYOND = 12 + 9 * TOGETHER
+
+#: Part by which rounding may make the squared distance of a box larger than that of what is in it.
+ROUNDED = 1e-9
 
 #: Nodes of a block along each side: with 2 or 4 a grid takes up to a quarter longer.
 BLOCK = 3
@@ -67,33 +71,57 @@ def offset_from_closest(p: Vector, corners: FloatArray, t: int) -> tuple[Vector,
 
 
 @njit(cache=True, inner=True)
-def distance_beyond(x: float, y: float, z: float, values: FloatArray, start: int, n: int) -> tuple[float, float, float, float]:
-    """Distance of a point outside a mesh (m) and the unit vector from its closest point.
+def distance_beyond(
+    x: float, y: float, z: float, bound: float, values: FloatArray, start: int, n: int
+) -> tuple[float, float, float, float]:
+    """Distance of a point outside a mesh (m) and the unit vector from its closest point; of equally close ones the first counts.
 
-    ``values[start:]`` has the n blocks of :func:`contact.sdf_grid.triangle_blocks`. On the surface the vector is +z.
+    ``values[start:]`` has the tree of n blocks of :func:`contact.sdf_grid.triangle_tree`. What is not nearer than ``bound`` (m) is
+    infinitely far, with a zero vector. On the surface the vector is +z.
     """
-    best2, p, way = inf, (x, y, z), (0.0, 0.0, 0.0)
-    for k in range(n):
-        at = start + k * (6 + 9 * TOGETHER)
-        far2 = 0.0
-        for i in range(3):
-            away = max(values[at + i] - p[i], p[i] - values[at + 3 + i], 0.0)
-            far2 += away * away
-        if far2 >= best2:
+    best2, best, p, way = bound * bound * (1.0 + ROUNDED) if bound > 0.0 else 0.0, -1, (x, y, z), (0.0, 0.0, 0.0)
+    # boxes up to a hair farther than the closest triangle so far are not trusted, since both are rounded
+    limit2 = best2 * (1.0 + ROUNDED)
+    # the near one of two branches goes first; each bit of ``left`` says whether the other one of a level is left to do
+    branch, left, far2 = 1, 0, away2(p, values, start + 6)
+    while True:
+        if far2 <= limit2 and branch < n:
+            one, two = away2(p, values, start + 12 * branch), away2(p, values, start + 12 * branch + 6)
+            branch, left, far2 = 2 * branch + (1 if two < one else 0), 2 * left + 1, min(one, two)
             continue
-        for m in range(TOGETHER):
-            t = at + 6 + 9 * m
-            a = (values[t], values[t + 1], values[t + 2])
-            b = minus((values[t + 3], values[t + 4], values[t + 5]), a)
-            c, own = minus((values[t + 6], values[t + 7], values[t + 8]), a), minus(p, a)
-            _, weight_b, weight_c, _ = closest_on_triangle(own, (0.0, 0.0, 0.0), b, c)
-            offset = minus(own, plus(times(weight_b, b), times(weight_c, c)))
-            if dot(offset, offset) < best2:
-                best2, way = dot(offset, offset), offset
+        if far2 <= limit2:
+            at = start + 12 * n + 9 * TOGETHER * (branch - n)
+            for t in range(at, at + 9 * TOGETHER, 9):
+                a = (values[t], values[t + 1], values[t + 2])
+                b = minus((values[t + 3], values[t + 4], values[t + 5]), a)
+                c, own = minus((values[t + 6], values[t + 7], values[t + 8]), a), minus(p, a)
+                _, weight_b, weight_c, _ = closest_on_triangle(own, (0.0, 0.0, 0.0), b, c)
+                offset = minus(own, plus(times(weight_b, b), times(weight_c, c)))
+                square = dot(offset, offset)
+                if square < best2 or (square == best2 and t < best):
+                    best2, best, way = square, t, offset
+            limit2 = best2 * (1.0 + ROUNDED)
+        while left & 1 == 0 and left > 0:
+            branch, left = branch // 2, left // 2
+        if left == 0:
+            break
+        branch, left = branch ^ 1, left - 1
+        far2 = away2(p, values, start + 6 * branch)
+    if best < 0:
+        return inf, 0.0, 0.0, 0.0
     distance = sqrt(best2)
     if distance == 0.0:
         return 0.0, 0.0, 0.0, 1.0
     return distance, way[0] / distance, way[1] / distance, way[2] / distance
+
+
+@njit(cache=True, inner=True)
+def away2(p: Vector, values: FloatArray, at: int) -> float:
+    """Squared distance (m^2) of a point to the box whose lower and upper corner are in ``values[at:]``."""
+    dx = max(values[at] - p[0], p[0] - values[at + 3], 0.0)
+    dy = max(values[at + 1] - p[1], p[1] - values[at + 4], 0.0)
+    dz = max(values[at + 2] - p[2], p[2] - values[at + 5], 0.0)
+    return dx * dx + dy * dy + dz * dz
 
 
 @njit(cache=True, inner=True)

@@ -477,9 +477,9 @@ class ShapeTable:
         Bounding box in the shape's frame; zero for a plane. It bounds the contacts of a mesh too:
         interpolation keeps linear bounds, so that the grid never shows less than the distance along an axis.
     grid_values : ndarray, m
-        Of all grids, one after the other, the nodes, blocks of triangles and the states of the chunks; numbers of turned shapes.
+        Of all grids, one after the other, the nodes, trees of triangles and the states of the chunks; numbers of turned shapes.
     grid_index : ndarray, (s, 6)
-        First node, number of nodes along x, y, z, how many blocks of triangles follow the nodes, and 1 where a distance was
+        First node, number of nodes along x, y, z, how many blocks the tree after them has, and 1 where a distance was
         asked for that is not known yet, see :meth:`make_asked`; of a turned shape its first number and how many pairs there
         are. Along x a mesh without a grid yet has 0 nodes.
     grid_place : ndarray, (s, 4), m
@@ -489,7 +489,7 @@ class ShapeTable:
     def __init__(self, shapes: list[Shape], largest_radius: list[float] | None = None) -> None:
         from contact import detect_kernels as kernels
         from contact.sdf_grid import chunks_along
-        from contact.sdf_kernels import TOGETHER
+        from contact.sdf_kernels import BEYOND, TOGETHER
 
         n = len(shapes)
         self.kind: IntArray = np.zeros(n, dtype=np.int64)
@@ -534,7 +534,7 @@ class ShapeTable:
                 key = id(shape), (*place.shape, blocks)
                 if key not in starts:
                     starts[key] = length
-                    length += math.prod(place.shape) + blocks * (6 + 9 * TOGETHER) + math.prod(chunks_along(place.shape))
+                    length += math.prod(place.shape) + blocks * BEYOND + math.prod(chunks_along(place.shape))
                 self.grid_index[s, 4] = blocks
                 self.kind[s], self.grid_index[s, 0] = kernels.MESH, starts[key]
                 self.grid_place[s] = (*place.origin, place.spacing)
@@ -553,21 +553,21 @@ class ShapeTable:
 
     def _measure(self, s: int) -> None:
         """Begin the grid of mesh s, or measure those chunks of it that are wanted."""
-        from contact.sdf_grid import triangle_blocks
-        from contact.sdf_kernels import CHUNK, KNOWN, TOGETHER, UNKNOWN, WANTED
+        from contact.sdf_grid import triangle_tree
+        from contact.sdf_kernels import BEYOND, CHUNK, KNOWN, UNKNOWN, WANTED
 
         shape, radius = self._meshes[s]
         grid, begins = shape.growing_grid(radius), self.grid_index[s, 1] == 0
         start, blocks = int(self.grid_index[s, 0]), int(self.grid_index[s, 4])
         after = start + grid.values.size
-        behind = after + blocks * (6 + 9 * TOGETHER)
+        behind = after + blocks * BEYOND
         values = self.grid_values[start:after].reshape(grid.values.shape)
         states = self.grid_values[behind : behind + grid.known.size].reshape(grid.known.shape)
         if begins:
             values[:] = grid.values
             states[:] = np.where(grid.known, KNOWN, UNKNOWN)
             if blocks:
-                self.grid_values[after:behind] = triangle_blocks(shape.points, shape.triangles).ravel()
+                self.grid_values[after:behind] = triangle_tree(shape.points, shape.triangles)
             self.grid_index[s, 1:4] = grid.values.shape
             return
         wanted = states == WANTED

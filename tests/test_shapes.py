@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from contact.errors import ContactError
-from contact.sdf_grid import make_grid, triangle_table
-from contact.sdf_kernels import signed_distance as every, supported
+from contact.sdf_grid import make_grid, triangle_table, triangle_tree
+from contact.sdf_kernels import BEYOND, TOGETHER, distance_beyond, offset_from_closest, signed_distance as every, supported
 from contact.shapes import (
     Box,
     Capsule,
@@ -459,6 +459,41 @@ def test_outside_the_grid():
     assert (wide.origin <= [-0.65 + 1e-12, -0.55 + 1e-12, -0.85 + 1e-12]).all()
     assert wide is mesh.grid(0.25)
     assert mesh.grid(0.1 * mesh.grid().spacing) is mesh.grid()  # as many whole cells
+
+
+@pytest.mark.parametrize("make", [torus_mesh, spike_mesh, needles_mesh, lambda: box_mesh(np.array([0.3, 0.2, 0.5]))])
+def test_beyond_a_grid_the_distance_has_the_bits_of_a_search_through_all_triangles(make):
+    """The tree only leaves out triangles that are not the closest ones; ties go to the first, and near bounds change nothing."""
+    points, triangles = make()
+    tree = triangle_tree(points, triangles)
+    n = -(-len(triangles) // TOGETHER)
+    assert len(tree) == n * BEYOND
+    corners = np.ascontiguousarray(tree[12 * n :].reshape(-1, 3, 3))
+    assert {t.tobytes() for t in corners} == {t.tobytes() for t in points[triangles]}
+    rng, low, high = np.random.default_rng(11), points.min(axis=0), points.max(axis=0)
+    size = float((high - low).max())
+    # all around, far away, along axes through the middle, where many triangles are as close, beside vertices, and inside
+    where = rng.uniform(low - size, high + size, (300, 3))
+    where[:50] += 30.0 * size * rng.standard_normal((50, 3))
+    where[50:90] = 0.5 * (low + high) + size * np.repeat([(0, 0, 1.5), (0, -2, 0), (1.25, 0, 0), (3, 3, 3)], 10, axis=0)
+    where[90:150] = points[rng.integers(0, len(points), 60)] + 0.1 * size * rng.standard_normal((60, 3))
+    ties = 0
+    for x, y, z in where:
+        squares, offsets = [], []
+        for t in range(len(corners)):
+            offset = offset_from_closest((x, y, z), corners, t)[0]
+            squares.append(offset[0] * offset[0] + offset[1] * offset[1] + offset[2] * offset[2])
+            offsets.append(offset)
+        first = int(np.argmin(squares))
+        ties += squares.count(squares[first]) > 1
+        distance = float(np.sqrt(squares[first]))
+        exact = (distance, *(part / distance for part in offsets[first]))
+        for bound in (np.inf, 2.0 * distance, (1.0 + 1e-12) * distance):
+            assert distance_beyond(x, y, z, bound, tree, 0, n) == exact
+        for bound in (0.99 * distance, 0.3 * distance, 0.0, -size):
+            assert distance_beyond(x, y, z, bound, tree, 0, n) == (np.inf, 0.0, 0.0, 0.0)
+    assert ties > 10
+    assert distance_beyond(*corners[3, 1], np.inf, tree, 0, n) == (0.0, 0.0, 0.0, 1.0)
 
 
 # ---- features, bounds
