@@ -74,9 +74,9 @@ def offset_from_closest(p: Vector, corners: FloatArray, t: int) -> tuple[Vector,
 def distance_beyond(
     x: float, y: float, z: float, bound: float, values: FloatArray, start: int, n: int
 ) -> tuple[float, float, float, float]:
-    """Distance of a point outside a mesh (m) and the unit vector from its closest point; of equally close ones the first counts.
+    """Distance of a point outside a mesh (m) and the unit vector from its closest point, of equally close ones the first.
 
-    ``values[start:]`` has the tree of n blocks of :func:`contact.sdf_grid.triangle_tree`. What is not nearer than ``bound`` (m) is
+    ``values[start:]`` has the n blocks of :func:`contact.sdf_grid.triangle_tree`. What is not nearer than ``bound`` (m) is
     infinitely far, with a zero vector. On the surface the vector is +z.
     """
     best2, best, p, way = bound * bound * (1.0 + ROUNDED) if bound > 0.0 else 0.0, -1, (x, y, z), (0.0, 0.0, 0.0)

@@ -1,7 +1,7 @@
 """What keeps the step of a small scene short, against plain twins: compressed rows, following contacts, bounds of speeds, sizes.
 
 Kernels with their twins here: ``pick_contacts``, ``follow`` (``turn_frames`` is in test_middle), ``find_again``, ``fill_pairs``,
-``fill_sides``, ``tell``, ``creep``, ``fastest``, ``bend``,
+``fill_sides``, ``tell``, ``creep``, ``fastest``, ``approach``, ``bend``,
 ``find_below``, those of ``curved_kernels``,
 ``move`` by Cayley's map, and those of ``residual_kernels``.
 """
@@ -28,7 +28,7 @@ from femsim.base.rotations import quaternion_to_matrix
 from femsim.model.bodies.articulated import ArticulatedBody, Link
 from femsim.model.bodies.tree_kernels import move
 from femsim.step import curved_kernels, residual_kernels
-from femsim.step.point_pairs_kernels import fill_pairs, fill_sides, find_again
+from femsim.step.point_pairs_kernels import approach, fill_pairs, fill_sides, find_again
 from femsim.step.point_rows_kernels import Pairs, RigidParts, fastest, follow
 from femsim.step.rows_kernels import creep, tell, turn_frames
 from femsim.step.stepper import Stepper
@@ -477,3 +477,41 @@ def test_a_box_on_four_corners_is_solved_by_dense_factors_and_slides_as_it_must(
         assert report.solution.details["linear_algebra"] == DenseCholesky.name
     assert stepper.state.v[0] == pytest.approx(0.2 * (5.0 - 0.3 * 9.81), rel=1e-6)
     assert abs(stepper.state.v[2]) < 1e-9
+
+
+def test_no_gap_between_links_closes_faster_than_their_approach() -> None:
+    """Points of two links of a robot whose base flies, along the line between them; the bound is sharp for one that slides."""
+    rng, room, pair = np.random.default_rng(3), np.zeros((3, 6)), np.array([[0, 2]])
+    start, rows, row, reach = np.array([0, 2, 2, 5]), np.array([6, 7, 6, 8, 9]), np.array([0, -1, 0]), np.array([0.3, 9.0, 0.2])
+    for k in range(40):
+        centre = 0.4 * rng.normal(size=(3, 3)) + [0.0, 0.0, 5.0]
+        origin, screw, v = np.tile(rng.normal(size=3), (3, 1)), rng.normal(size=(5, 6)), rng.normal(size=10)
+        screw[2] = screw[0]  # the joint that moves both
+        if k == 0:
+            v[6:], screw[1] = [7.0, -2.0, 0.0, 0.0], [0.0, 0.0, 1.0, 0.0, 0.0, 0.0]
+        found = approach(v, pair, row, origin, start, rows, screw, centre, reach, room)
+        away = rng.normal(size=(2, 500, 3))
+        place = centre[[0, 2], None] + reach[[0, 2], None, None] * away / np.linalg.norm(away, axis=2, keepdims=True)
+        if k == 0:
+            place[:, 0] = centre[0] + [[0.0, 0.0, 0.3], [0.0, 0.0, 0.4]]
+            assert found == pytest.approx(2.0)
+        twist = v[:6] + np.array([v[rows[a:b]] @ screw[a:b] for a, b in ((0, 2), (2, 5))])
+        moves = twist[:, None, :3] + np.cross(twist[:, None, 3:], place - origin[0])
+        way = place[1] - place[0]
+        closing = np.einsum("ki,ki->k", moves[0] - moves[1], way) / np.linalg.norm(way, axis=1)
+        assert np.abs(closing).max() <= found * (1.0 + 1e-12)
+        assert np.abs(closing).max() > 0.2 * found
+
+
+def test_links_that_move_alike_do_not_approach_each_other() -> None:
+    """Two fingers turn about axes side by side, at one rate: no gap between them closes, however fast they are."""
+    screw = np.array([[0.0, 0.0, 0.0, 0.0, 5.0, 0.0], [0.0, 0.0, 0.0, 0.0, 5.0, 0.0]])
+    v, origin, centre = (
+        np.array([1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 3.0, 3.0]),
+        np.zeros((2, 3)),
+        np.array([[1.0, 0, 0], [1.0, 0.2, 0]]),
+    )
+    arrays = np.zeros(2, dtype=np.int64), origin, np.array([0, 1, 2]), np.array([6, 7]), screw, centre, np.full(2, 0.5)
+    assert approach(v, np.array([[0, 1]]), *arrays, np.zeros((2, 6))) == 0.0
+    v[7] = -3.0  # towards each other: both tips by 15 m/s, and how far they reach
+    assert approach(v, np.array([[0, 1]]), *arrays, np.zeros((2, 6))) == pytest.approx(30.0 * 1.5)

@@ -132,6 +132,7 @@ class PointFamily:
             Fixed, (curved.lead_there, curved.take_levers, curved.keep_ways)
         )  # fmt: skip
         self._fill_near, self._keep_within = Fixed(pair_kernels.fill_near), Fixed(pair_kernels.keep_within)
+        self._closing = Fixed(pair_kernels.approach)
         points = _points_of(system, parts)
         shapes, self._own, self.point_part, self._row = points.shapes, points.own, points.part, points.row
         self.shape_part = np.array([s.body for s in shapes], dtype=np.int64)
@@ -188,16 +189,17 @@ class PointFamily:
         self._restitution = self._rules.restitution[np.ix_(part, part)]
 
     def _find_links(self) -> np.ndarray | None:
-        """Note, and return, which parts are links of one robot that may have contact; note which rows of v move them."""
+        """Note, and return, which parts are links of one robot that may have contact."""
         row = self._places.row
         owner = np.array([part.body for part in self._parts])
         within = self._rules.pairs & (owner[:, None] == owner) & (owner >= 0)
         links = within.any(axis=0)
         #: pairs of such links, None without any
         self._within = within if links.any() else None
-        #: rows of v that move both of a pair alike, and the row that moves each such link
-        self._carrying = (np.unique(row[links])[:, None] + np.arange(6)).ravel()
-        self._carried = np.where(links, row, -1)
+        #: the same, one by one, but those that deform
+        linked = np.argwhere(np.triu(within | within.T, 1))
+        self._linked = np.ascontiguousarray(linked[(row[linked] >= 0).all(axis=1)])
+        self._twist = np.zeros((len(row), 6))
         return self._within
 
     def _sort_points(self, count: int) -> None:
@@ -312,10 +314,8 @@ class PointFamily:
 
     def _approach(self, placed: Placed, v: np.ndarray) -> float:
         """Bound of the speed (m/s) at which two links of one robot approach each other at the velocities v (n,)."""
-        joints = v.copy()
-        joints[self._carrying] = 0.0
-        rigid = self._places.rigid(placed)
-        return 2.0 * self._fastest(joints, self._nodes[:0], self._carried, *rigid[1:], placed.translation, self._reach)
+        parts = self._places.rigid(placed)
+        return self._closing(v, self._linked, *parts, placed.translation, self._reach, self._twist)
 
     def fastest(self, placed: Placed, v: np.ndarray) -> float:
         """Bound of the speed (m/s) of every point of every part at the velocities v (n,)."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from contact.compiled import njit
+from femsim.step.point_rows_kernels import fastest_at
+from femsim.step.rows_kernels import between
 
 
 @njit(cache=True, _nrt=False)
@@ -126,3 +128,39 @@ def keep_within(
     for m in range(gap.shape[0]):
         most = margin[1] if within[point_part[number[m]], shape_part[shape[m]]] else margin[0]
         keep[m] = keep[m] and gap[m] <= most
+
+
+@njit(cache=True, _nrt=False)
+def approach(
+    v: np.ndarray,
+    pairs: np.ndarray,
+    row: np.ndarray,
+    origin: np.ndarray,
+    joint_start: np.ndarray,
+    joint_row: np.ndarray,
+    screw: np.ndarray,
+    centre: np.ndarray,
+    reach: np.ndarray,
+    twist: np.ndarray,
+) -> float:
+    """Bound of the speed (m/s) at which gaps between links of one robot close at the velocities v (n,).
+
+    ``pairs`` (k, 2) are the parts, both on one base, whose rows of v move both alike; the arrays of
+    :class:`femsim.step.point_rows_kernels.RigidParts` follow. Shapes reach so far, ``reach`` (parts,) m, from their ``centre``
+    (parts, 3). Along the normal a gap closes as one of the two moves where the other stands still, also by what of it is farthest
+    from its centre: the less of both counts. ``twist`` (parts, 6) is room to work in.
+    """
+    for part in range(row.shape[0]):
+        for c in range(6):
+            total = 0.0
+            for e in range(joint_start[part], joint_start[part + 1]):
+                total += v[joint_row[e]] * screw[e, c]
+            twist[part, c] = total
+    found = 0.0
+    for k in range(pairs.shape[0]):
+        i, j = pairs[k, 0], pairs[k, 1]
+        along = (twist[i, 0] - twist[j, 0], twist[i, 1] - twist[j, 1], twist[i, 2] - twist[j, 2])
+        turn = (twist[i, 3] - twist[j, 3], twist[i, 4] - twist[j, 4], twist[i, 5] - twist[j, 5])
+        one = fastest_at(along, turn, between(origin, i, centre, i), reach[i])
+        found = max(found, min(one, fastest_at(along, turn, between(origin, j, centre, j), reach[j])))
+    return found
