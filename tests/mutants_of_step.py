@@ -6,6 +6,12 @@ STEP = "femsim/step/"
 MUTANTS = (
     # ------------------------------------------------------------------ physics
     Mutant(
+        "physics", "gaps between links close by how their centres move alone", STEP + "point_pairs_kernels.py",
+        "one = fastest_at(along, turn, between(origin, i, centre, i), reach[i])",
+        "one = fastest_at(along, turn, between(origin, i, centre, i), 0.0)",
+        "test_small_steps.py::test_no_gap_between_links_closes_faster_than_their_approach",
+    ),
+    Mutant(
         "physics", "how fast a finger is counts from the base of its robot", "femsim/step/point_rows_kernels.py",
         "return norm(plus(along, cross(turn, lever))) + reach * norm(turn)",
         "return norm(along) + (norm(lever) + reach) * norm(turn)",
