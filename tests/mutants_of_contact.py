@@ -20,7 +20,7 @@ MUTANTS = (
         "test_rounds.py::test_what_falls_on_a_mesh_goes_as_on_a_box",
     ),
     Mutant(
-        "physics", "beyond its grid a mesh is as far as the branch of its triangles that begins nearest", "contact/sdf_kernels.py",
+        "physics", "beyond its grid a mesh is as far as the branch that begins nearest", "contact/sdf_kernels.py",
         "branch, left, far2 = 2 * branch + (1 if two < one else 0), 2 * left + 1, min(one, two)",
         "branch, left, far2 = 2 * branch + (1 if two < one else 0), 2 * left, min(one, two)",
         "test_shapes.py::test_beyond_a_grid_the_distance_has_the_bits_of_a_search_through_all_triangles",
