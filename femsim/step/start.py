@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 import numpy as np
 
 from contact import Strand
 from femsim.base.errors import InputError
 from femsim.model.bodies.outputs import points_of
-from femsim.model.bodies.rod import Rod
 from femsim.model.faces import WITH_FACES, has_faces
+from femsim.model.parts import Part
 from femsim.scene.pairs import led_in_part
 from femsim.scene.plausible import notes_on_settings
 from femsim.scene.scene import Scene
@@ -25,6 +25,8 @@ from femsim.step.whole_joints import Grouped
 
 #: Of a rigid part inside another one or an obstacle, refused is more than this part of the smaller size of the two.
 DEEP = 0.5
+#: The radius of what a ring is made of is less than this part of its length.
+_RING = 0.1
 #: So many parts are named in a message.
 _SHOWN = 6
 
@@ -54,41 +56,49 @@ def check_start(scene: Scene, contacts: Contacts, vital_signs: VitalSigns, state
     ]
     masses = [note for body, notes in scene.mass_notes.items() if body not in scene.motions for note in notes]
     edges = _round_edges(scene, contacts) if scene.theta == 1.0 else []
-    rings = _open_rings(contacts.system)
+    rings = _open_rings(scene, contacts.system)
     return [*scene.notes, *masses, *notes_on_settings(dt, scene.gravity), *soft, *rigid, *thin, *edges, *rings]
 
 
-def _open_rings(system: System) -> list[str]:
+def _open_rings(scene: Scene, system: System) -> list[str]:
     """Note rods whose tips meet though one of them is free: they are told as rings, and open."""
     notes = []
-    for k, body in enumerate(system.bodies):
-        if not isinstance(body, Rod):
+    for part, strand in _strands(scene, system):
+        body = system.bodies[part.body]
+        drawn, kinds = body.drawing(part.link), body.sensor_kinds(part.link)
+        if drawn is None:
             continue
-        q = body.initial_q()
-        line, joined = body.centre_line(q), [rows for one in system.couplings for number, rows in one.rows if number == k]
+        length = np.linalg.norm(np.diff(drawn.points, axis=0), axis=1).sum()
+        joined = [rows for one in system.couplings for number, rows in one.rows if number == part.body]
         free = [
-            end.kind == "free" and not any(((first <= rows) & (rows < first + 6)).any() for rows in joined)
-            for end, first in zip(body.ends, (0, body.n_v - 6), strict=True)
+            side not in kinds and not any(((first <= rows) & (rows < first + 6)).any() for rows in joined)
+            for side, first in (("start", 0), ("end", body.n_v - 6))
         ]
-        if any(free) and np.linalg.norm(line[-1] - line[0]) < min(body.contact_radius, 0.1 * body.lengths.sum()):
+        if any(free) and np.linalg.norm(drawn.points[-1] - drawn.points[0]) < strand.radius < _RING * length:
             notes.append(
-                f"the tips of {body.name} meet, but nothing joins them, and it opens there: to close a ring, hold both on one "
+                f"the tips of {part.name} meet, but nothing joins them, and it opens there: to close a ring, hold both on one "
                 "small rigid body, by fs.RodEnd('clamped', on=...)"
             )
     return notes
 
 
+def _strands(scene: Scene, system: System) -> Iterator[tuple[Part, Strand]]:
+    """Parts that are rods, and their centre lines."""
+    for part in scene.parts:
+        one = system.bodies[part.body].deforming(part) if len(part.nodes) else None
+        if one is not None and isinstance(one.shape, Strand):
+            yield part, one.shape
+
+
 def _round_edges(scene: Scene, contacts: Contacts) -> list[str]:
     """Note rods that have contact by faces: backward Euler leads them past edges along the tangents of earlier places."""
-    notes = []
-    for k in np.flatnonzero(contacts.by_faces.any(axis=1)).tolist():
-        part = scene.parts[k]
-        one = contacts.system.bodies[part.body].deforming(part) if len(part.nodes) else None
-        if one is not None and isinstance(one.shape, Strand):
-            others = (scene.parts[other].name for other in np.flatnonzero(contacts.by_faces[k]).tolist())
+    notes, numbers = [], {part.name: k for k, part in enumerate(scene.parts)}
+    for part, strand in _strands(scene, contacts.system):
+        others = [scene.parts[other].name for other in np.flatnonzero(contacts.by_faces[numbers[part.name]]).tolist()]
+        if others:
             notes.append(
                 f"{part.name} has contact by faces with {_first(others)}, and theta=1 adds to its friction over edges what it "
-                f"slides in a step, divided by its radius of {1e3 * one.shape.radius:.3g} mm: leave theta out where it slides "
+                f"slides in a step, divided by its radius of {1e3 * strand.radius:.3g} mm: leave theta out where it slides "
                 "over some, or take a small dt"
             )
     return notes
