@@ -151,17 +151,19 @@ def segments(shape: Shape) -> Segments:
 
 
 def edges_of_corners(shape: Box | Mesh) -> tuple[IntArray, FloatArray]:
-    """Edges at each corner or vertex, in the order of ``features``: the first of each (k + 1,), and unit vectors (n, 3)."""
+    """Edges at each corner or vertex, in the order of ``features``: the first of each (k + 1,), unit vectors, lengths, (n, 4)."""
     if isinstance(shape, Box):
         corners = shape.features()[0]
-        return 3 * np.arange(9), (-np.sign(corners)[:, :, None] * np.eye(3)).reshape(-1, 3)
+        along = (-np.sign(corners)[:, :, None] * np.eye(3)).reshape(-1, 3)
+        return 3 * np.arange(9), np.column_stack([along, np.tile(2.0 * np.asarray(shape.half_extents), 8)])
     used, triangles = np.unique(shape.triangles, return_inverse=True)
     triangles = triangles.reshape(-1, 3)  # closed and turned alike: each edge is run through once in either direction
     ends = np.stack([triangles, np.roll(triangles, -1, axis=1)], axis=2).reshape(-1, 2)
     ends = ends[np.argsort(ends[:, 0], kind="stable")]
     along = shape.points[used[ends[:, 1]]] - shape.points[used[ends[:, 0]]]
     first = np.searchsorted(ends[:, 0], np.arange(len(used) + 1))
-    return first, along / np.linalg.norm(along, axis=1, keepdims=True)
+    length = np.linalg.norm(along, axis=1, keepdims=True)
+    return first, np.column_stack([along / length, length])
 
 
 def make_corners(
@@ -174,7 +176,7 @@ def make_corners(
     known: dict[int, tuple[IntArray, FloatArray]] = {}
     owner: IntArray = np.full(len(margin), -1, dtype=np.int64)
     counts: IntArray = np.zeros(len(margin), dtype=np.int64)
-    edges = [np.zeros((0, 3))]
+    edges = [np.zeros((0, 4))]
     for s in sorted(np.flatnonzero(first >= 0).tolist(), key=lambda s: int(first[s])):
         shape = shapes[s]
         if isinstance(shape, Box | Mesh):

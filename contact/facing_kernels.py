@@ -40,8 +40,8 @@ class Corners(NamedTuple):
         Box or mesh of each, -1 where it is neither.
     start : ndarray, (p + 1,)
         First edge of each.
-    edge : ndarray, (n, 3)
-        Unit vectors away from them along their edges, in the frame of the shape.
+    edge : ndarray, (n, 4)
+        Unit vectors away from them along their edges, in the frame of the shape, and the lengths of these, m.
     margin : ndarray, (p,), m
         Contacts have a gap below it.
     left, right : ndarray, (m, 3)
@@ -61,7 +61,8 @@ def faced_corners(count: int, corners: Corners, creases: Creases, shapes: Shapes
     """Give each of the first ``count`` contacts of a corner with a mesh or box the face that holds it; return how many are left.
 
     Two boxes are left out. Beside a crease the distance of a mesh is measured. A corner takes the face that :func:`held` finds:
-    where it is far behind that, and a much shorter way leads out past an edge (DEEPER), one that it is less far behind.
+    where it is far behind that, and a much shorter way leads out past an edge (DEEPER), one that it is less far behind. One that
+    is outside and has no edge that reaches the shape is behind no face: it may be on the far side of a thin body.
     Without one it keeps what it has, but is no contact where it does not face that by AWAY and is outside, within a hair: other
     points of its body are nearer. Contacts that are not within the margin go: those of corners at edges are found from further
     away.
@@ -79,8 +80,11 @@ def faced_corners(count: int, corners: Corners, creases: Creases, shapes: Shapes
                 if measured < inf:
                     old, out.gap[k] = world(shapes.rotation, b, way), measured
                     write_frame(out.frame[k], old[0], old[1], old[2])
-            lean = leaning(i, own(shapes.rotation, a, old), corners)
+            against = own(shapes.rotation, a, old)
+            lean = leaning(i, against, corners)
             within = 0.0 if lean >= -LEAN else DEEPER * overlap(a, b, shapes)
+            if out.gap[k] > hair_of(b, shapes) and not reaches(i, against, out.gap[k], corners):
+                within = 0.0
             gap, normal = held(i, a, b, place, within, within, corners, creases, shapes)
             if gap < -hair_of(b, shapes):
                 deep = DEEPER * past_edge(i, a, b, place, -gap, corners, creases, shapes)
@@ -111,6 +115,15 @@ def leaning(i: int, normal: Vector, corners: Corners) -> float:
     for e in range(corners.start[i], corners.start[i + 1]):
         least = min(least, dot(normal, row(corners.edge, e)))
     return least
+
+
+@njit(cache=True, inner=True, _nrt=False)
+def reaches(i: int, normal: Vector, gap: float, corners: Corners) -> bool:
+    """Whether an edge of corner i, ``gap`` (m) away along a normal, both in the frame of its shape, leads as far as that."""
+    for e in range(corners.start[i], corners.start[i + 1]):
+        if gap + corners.edge[e, 3] * dot(normal, row(corners.edge, e)) <= 0.0:
+            return True
+    return False
 
 
 @njit(cache=True, inner=True, _nrt=False)

@@ -66,6 +66,11 @@ MUTANTS = (
         "test_facing.py::test_a_sharp_edge_rests_on_another_one_near_its_end",
     ),
     Mutant(
+        "physics", "vertices on the far side of a thin body are held by far faces", "contact/facing_kernels.py",
+        "not reaches(i, against, out.gap[k], corners)", "out.gap[k] == inf",
+        "test_facing.py::test_the_far_side_of_a_ball_is_not_behind_the_far_face_of_a_thin_wall",
+    ),
+    Mutant(
         "physics", "sharp edges that have passed each other are no contacts", "contact/crease_kernels.py",
         "        at -= distance / slope", "        return False",
         "test_facing.py::test_leaning_boxes_are_pressed_out_of_each_other_the_shortest_way",

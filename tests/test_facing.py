@@ -5,6 +5,8 @@ The slow twin of the kernel is :func:`plainly_faced`.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -231,6 +233,28 @@ def test_each_of_many_cubes_holds_the_corners_over_its_edges() -> None:
         np.testing.assert_allclose(np.abs(found.frame[:, 0] @ turn[:, 2]), 1.0, atol=1e-9)
 
 
+def test_the_far_side_of_a_ball_is_not_behind_the_far_face_of_a_thin_wall() -> None:
+    """Both belong to bodies with parts elsewhere, so that their bounding boxes overlap by far: tips of two fingers pushed so."""
+
+    def joined(*parts: tuple[Any, tuple[float, float, float]]) -> Mesh:
+        first = np.cumsum([0, *(len(part.points) for part, _ in parts[:-1])])
+        points = np.concatenate([part.points + np.array(place) for part, place in parts])
+        triangles = np.concatenate([part.triangles + k for (part, _), k in zip(parts, first, strict=True)])
+        return Mesh(points, triangles, resolution=250)
+
+    block = box_mesh(0.004, 0.004, 0.004)
+    wall = joined((box_mesh(0.0002, 0.005, 0.005), (0.0007, 0.0, 0.0)), (block, (-0.01, 0.0, 0.0)))
+    ball = joined((fs.sphere_triangles(0.0005, 2), (0.0, 0.0, 0.0)), (block, (0.0, 0.01, 0.0)))
+    for turn in (np.eye(3), Rotation.from_rotvec([0.4, -0.3, 0.8]).as_matrix()):
+        for lift in (0.0, 0.0003, 0.0008):
+            shift = turn @ np.array([0.0, lift, 0.5 * lift])
+            found = detect((wall, ball), np.stack([turn, turn]), np.stack([np.zeros(3), shift]), 2e-3)
+            points = found.feature == 0
+            assert points.sum() >= 8
+            wanted = 0.0006 - (found.position[points] @ turn)[:, 0]
+            assert (found.gap[points] > wanted - 1e-9).all()
+
+
 def between_ends(place: FloatArray, first: FloatArray, last: FloatArray) -> float:
     """Distance of a place from a segment."""
     part = np.clip((place - first) @ (last - first) / np.sum((last - first) ** 2), 0.0, 1.0)
@@ -263,7 +287,8 @@ def plainly_faced(
         overlap = max(0.0, min(*depth, *half, *own_half))
         for k, point in enumerate(shapes[a].features()[0] @ rotation[a].T + translation[a]):
             place = (point - translation[b]) @ rotation[b]
-            spokes = edges[start[k] : start[k + 1]] @ rotation[a].T @ rotation[b]
+            spokes = edges[start[k] : start[k + 1], :3] @ rotation[a].T @ rotation[b]
+            lengths = edges[start[k] : start[k + 1], 3]
             distance, normal = (x[0] for x in signed_distance(shapes[b], place[None]))
             if distance >= max(margin, cell):
                 continue
@@ -271,7 +296,8 @@ def plainly_faced(
             beside = min(between_ends(place, first, last) for first, last, _, _ in creases)
             if isinstance(shapes[b], Mesh) and beside < cell:
                 distance, normal = measured(half, place, hair)
-            deep = hair if (spokes @ normal).min() >= -LEAN else hair + DEEPER * overlap
+            apart = distance > hair and (distance + lengths * (spokes @ normal)).min() > 0.0
+            deep = hair if (spokes @ normal).min() >= -LEAN or apart else hair + DEEPER * overlap
             faces = []
             for first, last, one, two in creases:
                 along = (last - first) / np.linalg.norm(last - first)
@@ -324,8 +350,10 @@ def test_the_edges_of_corners_lead_along_those_of_the_shape() -> None:
         start, edges = edges_of_corners(shape)
         corners = shape.features()[0]
         assert len(start) == len(corners) + 1 and start[-1] == len(edges)
-        np.testing.assert_allclose(np.linalg.norm(edges, axis=1), 1.0, atol=1e-15)
+        np.testing.assert_allclose(np.linalg.norm(edges[:, :3], axis=1), 1.0, atol=1e-15)
         for k, corner in enumerate(corners):
-            own = edges[start[k] : start[k + 1]]
+            own, length = edges[start[k] : start[k + 1], :3], edges[start[k] : start[k + 1], 3:]
+            ends = corner + length * own
+            assert (abs(ends[:, None] - corners).max(axis=2).min(axis=1) < 1e-15).all()
             assert (own * np.sign(corner) <= 1e-15).all()  # into the box
             assert sum(np.abs(np.abs(edge).max() - 1.0) < 1e-12 for edge in own) == 3
