@@ -167,6 +167,28 @@ def test_many_contacts_have_no_sweeps_where_a_root_is_known(seed: int, monkeypat
     assert (forces[:, 0] > 0.0).any()
 
 
+def test_a_plate_that_lands_on_a_mat_is_solved_by_its_root(monkeypatch: pytest.MonkeyPatch) -> None:
+    """140 nodes under a plate, those of its rim by two contacts: proximal points took 287 factorizations and 14 s of such a step."""
+    rng = np.random.default_rng(5)
+    side, masses = 14, np.concatenate([np.full(3 * 140, 2e-4), np.full(3, 0.2), np.full(3, 1e-4)])
+    places = np.array([(i / side - 0.5, j / 10 - 0.5, 0.0) for i in range(side) for j in range(10)]) * 0.06
+    rim = np.flatnonzero(np.abs(places[:, 1]) > 0.02)
+    J = np.zeros((3 * (140 + len(rim)), len(masses)))
+    for k, node in enumerate([*range(140), *rim]):
+        frame = np.eye(3)[[2, 0, 1]] if k < 140 else np.linalg.qr(rng.normal(size=(3, 3)))[0]
+        frame *= np.sign(frame[0, 2])
+        row = slice(3 * k, 3 * k + 3)
+        J[row, 3 * node : 3 * node + 3], J[row, -6:-3] = -frame, frame
+        J[row, -3:] = -frame @ np.cross(places[node], np.eye(3)).T
+    R = sp.csr_matrix(J / np.sqrt(masses))
+    q = (J @ np.concatenate([1e-3 * rng.normal(size=3 * 140), (0, 0, -0.05), rng.normal(size=3)])).reshape(-1, 3)
+    assert 0.7 < R.shape[1] / R.shape[0] < 1.0
+    monkeypatch.setattr(DenseSolver, "sweep", None)
+    forces = np.zeros_like(q)
+    assert solve_split(block_rows((R @ R.T).toarray()), q, np.full(len(q), 0.5), forces, 1e-11, enough=1e-6, root=lambda: R) < 1e-8
+    assert (forces[:, 0] > 0.0).sum() > 50
+
+
 def test_what_canal_leaves_is_not_swept_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
     """In a jam 20 000 sweeps took 3 s for each such problem, and left what 300 leave."""
     problem = pile(40, 0)

@@ -269,8 +269,8 @@ class Glue(Joined):
         G[:, :m] = np.eye(m)
         if second.size:
             motion = second.motion(self._pose[:3], self._pose)
-            for k, arm in enumerate(self._at + shift - self._pose[:3]):
-                G[3 * k : 3 * k + 3, m:] = -(motion[:3] - cross_matrix(arm) @ motion[3:])
+            arms = self._at + shift - self._pose[:3]
+            G[:, m:] = (cross_matrix(arms).reshape(m, 3) @ motion[3:]) - np.tile(motion[:3], (len(arms), 1))
         return G
 
     def _pull(self, number: int, lam: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
