@@ -185,7 +185,9 @@ def test_a_plate_that_lands_on_a_mat_is_solved_by_its_root(monkeypatch: pytest.M
     assert 0.7 < R.shape[1] / R.shape[0] < 1.0
     monkeypatch.setattr(DenseSolver, "sweep", None)
     forces = np.zeros_like(q)
-    assert solve_split(block_rows((R @ R.T).toarray()), q, np.full(len(q), 0.5), forces, 1e-11, enough=1e-6, root=lambda: R) < 1e-8
+    assert (
+        solve_split(block_rows((R @ R.T).toarray()), q, np.full(len(q), 0.5), forces, 1e-11, enough=1e-6, root=lambda: R) < 1e-8
+    )
     assert (forces[:, 0] > 0.0).sum() > 50
 
 
