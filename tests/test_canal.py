@@ -233,7 +233,7 @@ def test_a_soft_body_takes_the_patch_and_the_sparse_way_with_the_steps_of_the_de
 
 
 def test_a_large_patch_is_left_to_sparse_factors() -> None:
-    """Of a block on a floor with one on it, whose patch is 12 times the root of all rows, dense factors took three times as long."""
+    """Of a block on a floor with one on it, whose patch is 7 times the root of all rows, sparse factors take a third."""
     scene = fs.Scene("stack", dt=0.01)
     scene.add_floor()
     for k in range(2):

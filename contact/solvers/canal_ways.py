@@ -22,8 +22,8 @@ WayName = Literal["dense", "patch", "sparse"]
 #: Problems of at most so many rows are dense, and those with more than this share of entries in A + J^T J.
 _DENSE_ROWS, _DENSE_SHARE = 200, 0.6
 #: Largest patch, in rows and beside the root of the rows of A, and entries in a row of A up to which sparse factors are quicker
-#: anyway. Dense factors of a patch take its rows**3, sparse ones those of A**1.5: of a ball with 4.8 times the root the patch takes
-#: 90 to 130 ms from nothing, sparse factors 140 to 220; of cubes with 5.2 to 6.7 times it 40 to 470 and 17 to 270, of mats and
+#: anyway. Dense factors take its rows**3, sparse ones those of A**1.5: of a ball with 4.8 times the root the patch takes 90 to
+#: 130 ms from nothing, sparse factors 140 to 220; of cubes with 5.2 to 6.7 times it 40 to 470 and 17 to 270, of mats and
 #: stacks with 12 to 19 times 30 to 470 and 12 to 84.
 _PATCH_ROWS, _PATCH_REACH, _FEW_ENTRIES = 600, 5.0, 20
 #: Rows up to which our own kernel is quicker than LAPACK: always, and where J has at most this share of entries, as that of rigid
