@@ -100,6 +100,20 @@ def test_where_cond_stops_at_its_limit_exact_goes_on() -> None:
     assert max(found.dynamics_residual, found.contact_residual) <= 1e-8
 
 
+def test_after_cond_the_exact_solver_is_not_swept_for_long_before_canal_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cube that meets two pads took it 2 s a problem; CANAL takes 70 ms, and only what this leaves is swept for longer."""
+    asked, solve = [], Exact.solve
+
+    def short_of_it(self: Exact, problem: ContactProblem, warm_start: WarmStart | None = None) -> Solution:
+        asked.append(self.max_sweeps)
+        return replace(solve(self, problem, warm_start), status="stopped at the limit")
+
+    monkeypatch.setattr(Exact, "solve", short_of_it)
+    solver = Auto(AutoOptions(tolerance=1e-8, max_iterations=4))
+    assert solver.solve(soft_block(1e4)).details["tried"] == ("cond", "exact", "canal", "exact")
+    assert asked[0] < asked[1]
+
+
 def test_canal_takes_the_place_of_exact_where_a_dense_matrix_of_contacts_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(auto_module, "_DENSE_ROWS", 12)
     problem = soft_block(1e8)
