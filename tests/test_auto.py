@@ -110,6 +110,7 @@ def test_after_cond_the_exact_solver_is_not_swept_for_long_before_canal_is_asked
 
     monkeypatch.setattr(Exact, "solve", short_of_it)
     solver = Auto(AutoOptions(tolerance=1e-8, max_iterations=4))
+    solver._canal = Canal(CanalOptions(tolerance=1e-15, max_iterations=1))
     assert solver.solve(soft_block(1e4)).details["tried"] == ("cond", "exact", "canal", "exact")
     assert asked[0] < asked[1]
 

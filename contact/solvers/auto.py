@@ -128,8 +128,8 @@ _ORDERS = {
 #: unique, as along the rim of a box on a soft body, it looks for seconds where CANAL takes tenths of one (measured). Of fewer
 #: contacts it is asked with the second number in a refinement, twice that in all, then COND, then CANAL from nothing: a cube
 #: between flat pads took it 20 000 sweeps a problem and 12 s a step, where COND takes 20 ms or CANAL 80 (in all half as many or
-#: as many as in one refinement take longer in such scenes). After COND likewise, and CANAL from there: as the cube met the pads it
-#: took 2 s a problem and 4.6 to 5.1 s a step, 0.6 so; in nine other scenes of pads and plates all steps took 52 s, 47 so.
+#: as many as in one refinement take longer in such scenes). After COND likewise, and CANAL from there: as the cube met the pads
+#: it took 2 s a problem and 4.6 to 5.1 s a step, 0.6 so; in nine other scenes of pads and plates all steps took 52 s, 47 so.
 _SWEEPS, _LONG_SWEEPS = {"brief": 150, "short": 300, "finish": 30}, 2000
 _BRIEF_CONTACTS, _BRIEFLY = 100, ("brief", "canal", "exact")
 _FEW_SEARCHES, _EXACT = ("short", "finish"), ("brief", "exact", "few", "finish", "last", "short")
@@ -313,10 +313,10 @@ class Auto(Told):
     piles and where a step is linearised anew, COND finished by Newton takes its place. Where the one that was picked does not
     converge, others go on: after CANAL the same from nothing, COND finished by Newton, then for few contacts the exact
     solver; after a few sweeps of the exact one COND, CANAL from nothing, and the exact one for longer; after COND a few sweeps
-    of the exact one, CANAL, and the exact one for longer, unless CANAL came near; after the banded solver the exact one, or COND finished by Newton where
-    links have many contacts. A problem that one of them finds infeasible goes to no other. A pick that failed where another
-    converged rests: that one takes its place for the next problems that it would be picked for. The banded solver never
-    rests: its failures are cheap.
+    of the exact one, CANAL, and the exact one for longer, unless CANAL came near; after the banded solver the exact one, or
+    COND finished by Newton where links have many contacts. A problem that one of them finds infeasible goes to no other. A
+    pick that failed where another converged rests: that one takes its place for the next problems that it would be picked
+    for. The banded solver never rests: its failures are cheap.
 
     Compared are COND's iterations, 0.6 sqrt(kappa) for each decade of the tolerance (measured), times the entries of A and J, the
     exact solver's solves with the factors of A and dense work on the contacts that press or approach, and the Newton steps
