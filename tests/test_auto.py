@@ -279,16 +279,6 @@ def test_failures_of_cond_lead_to_exact_and_its_successes_back() -> None:
     assert all("Picked cond" in working.solve(problem).message for _ in range(12))
 
 
-def test_a_failure_of_cond_is_forgotten_where_others_solve() -> None:
-    """One problem that it could not solve left COND out for the rest of the run."""
-    problem, solver = soft_block(1e4), Auto(AutoOptions(tolerance=1e-8))
-    solver.recall({"pace": np.array(100.0), "estimates": np.array([1.0, 0.0])})
-    picked = []
-    while len(picked) < 200 and "cond" not in picked:
-        picked.append(solver.solve(problem).details["picked"])
-    assert picked[0] == "exact" and picked[-1] == "cond" and 10 < len(picked) < 120
-
-
 def test_the_estimate_is_renewed_when_the_diagonal_doubles(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
 

@@ -84,9 +84,7 @@ _SHARES, _STEPS = (1.0, 1.0, 0.5), (6.0, 2.0, 1.0)
 #: Newton steps are asked for where they should take at most so much of what the others do: at a tie, what those have set up stays
 #: in use, and no hierarchy is made for one solve in 200 (as in the first step of the main job, which also compiles it).
 _CLEARLY = 0.9
-#: Part of what was learnt of Newton steps that is forgotten with each problem that COND takes, and of COND where it was slow with
-#: each that others take, so that they are tried again: a plate that lands on a mat makes COND fail once and left it out for good
-#: (22 ms a step where CANAL takes 180).
+#: Part of what was learnt of Newton steps that is forgotten with each problem that COND takes, so that they are tried again.
 _FORGOTTEN = 0.05
 #: Seconds of a Newton step of COND-Newton for each row**1.5.
 _NEWTON_STEP_SECOND = 4.5e-8
@@ -486,8 +484,6 @@ class Auto(Told):
     def _learn(self, problem: ContactProblem, name: str, found: Solution) -> None:
         """Take in what a solver needed beside what was expected, a failure many times more, or what factors were made."""
         kind = self._kind
-        if name != "cond" and self._pace > 1.0:
-            self._pace += _FORGOTTEN * (1.0 - self._pace)
         if name in ("exact", "brief", "short"):
             self._renewed += _LEARNING * (found.details["factorizations"] - self._renewed)
         elif name == "cond-newton" and kind != _FAR:
