@@ -33,6 +33,10 @@ _SINGLE_SERVES = 1e-2
 _SINGLE_RANGE = 1e15
 
 
+def _same(a: np.ndarray, b: np.ndarray) -> bool:
+    return a is b or np.array_equal(a, b)
+
+
 def _worth_keeping(patch: int, rows: int, n: int) -> bool:
     """Whether a patch of that size pays: not one of nearly everything, nor one much larger than J needs."""
     return patch <= _PATCH_PER_ROW * rows and patch <= _PATCH_OF_ALL * n
@@ -216,12 +220,13 @@ class DelassusOperator:
         if self.single:
             self._smooth = SmoothMotions(problem.A, self._whole)
         self._since, now = None, problem.turns
-        if now is not None and self._turns is not None and np.array_equal(now.rows, self._turns.rows):
+        if now is not None and self._turns is not None and _same(now.rows, self._turns.rows):
             self._since = Turned(self._turns, now, problem.n)
         if not len(self._rows):
             # without a patch each row of J costs a solve: only for few of them, or where no patch would help
             return J.shape[0] <= _MOST_EXTRA or not self._keeps(len(np.unique(J.indices)), J.shape[0], problem.n)
-        missing = np.unique(J.indices[self._place[J.indices] < 0])
+        missing = J.indices[self._place[J.indices] < 0]
+        missing = np.unique(missing) if len(missing) else missing
         if now is not None and len(missing):
             missing = whole_triples(missing, now, problem.n)
         if len(missing) + self._extra.shape[1] > _MOST_EXTRA:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -150,8 +150,8 @@ class Exact(Told):
         ContactError
             A is not positive definite.
         """
-        options = replace(self.options, max_sweeps=self.max_sweeps)
-        refinement = _Refinement(problem, warm_start, options, self._operator, self.all_sweeps, only_newton=self._only_newton)
+        sweeps = self.max_sweeps, self.all_sweeps
+        refinement = _Refinement(problem, warm_start, self.options, self._operator, sweeps, only_newton=self._only_newton)
         judge = refinement.judge
         drive(refinement, judge, self.options.max_iterations)
         details = {**refinement.counts, "condensed_contacts": refinement.count, "linear_algebra": self.linear_algebra}
@@ -187,12 +187,13 @@ class _Refinement:
         warm_start: WarmStart | None,
         options: ExactOptions,
         operator: DelassusOperator,
-        most: int,
+        sweeps: tuple[int, int],
         *,
         only_newton: bool = False,
     ) -> None:
         self.problem, self.options, self.operator, self._only_newton = problem, options, operator, only_newton
-        self._most = most
+        #: most sweeps of a refinement, and those after which there is no other one
+        self._max_sweeps, self._most = sweeps
         self.judge = Judge(problem, options.tolerance, self._measured)
         self.law = isotropic(problem)
         nc, A, J = problem.n_contacts, problem.A, self.law.J
@@ -239,8 +240,8 @@ class _Refinement:
         q -= dense.WT.T @ old
         aim = self._sharper * max(_INNER_TOLERANCE * self.judge.tolerance, _INNER_REDUCTION * min(self._started, 1.0))
         self._aim = max(aim, _SHARPEST)
-        found = dense.solve(q, new, self._aim, self.options.max_sweeps)
-        self._reached, self._runaway, self._crept = found.residual, found.runaway, found.sweeps >= self.options.max_sweeps
+        found = dense.solve(q, new, self._aim, self._max_sweeps)
+        self._reached, self._runaway, self._crept = found.residual, found.runaway, found.sweeps >= self._max_sweeps
         self.judge.know(self._rho, kernels.speed_without_forces(q, new))
         self.counts["sweeps"] += found.sweeps
         self.counts["newton_steps"] += found.newton_steps

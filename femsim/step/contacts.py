@@ -15,6 +15,7 @@ import math
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from itertools import accumulate, pairwise
 
 import numpy as np
 import scipy.sparse as sp
@@ -169,10 +170,16 @@ class ContactRows:
     restitution: np.ndarray
     softness: np.ndarray | None = None
 
+    @once
+    def parts(self) -> tuple[slice, ...]:
+        """Which contacts are those of each family."""
+        ends = [0, *accumulate([len(own.keep) for own in self.families])]
+        return tuple([slice(start, stop) for start, stop in pairwise(ends)])
+
     @property
     def spared(self) -> bool:
         """Whether contacts were left out that others seem to hold too."""
-        return any(own.found.spared for own in self.families)
+        return any([own.found.spared for own in self.families])
 
     @once
     def offsets(self) -> np.ndarray:
@@ -184,11 +191,9 @@ class ContactRows:
         """The part of phi that prescribed velocities make, (nc, 3), m/s."""
         surface = self.phi.copy()
         surface[:, 0] -= self.offsets
-        start = 0
-        for own in self.families:
+        for own, where in zip(self.families, self.parts, strict=True):
             if own.curved is not None:
-                surface[start : start + len(own)] -= own.curved
-            start += len(own)
+                surface[where] -= own.curved
         return surface
 
     def sticky(self, reach: float) -> np.ndarray:
@@ -199,10 +204,9 @@ class ContactRows:
         """
         if len(self.families) == 1:
             return self.friction
-        friction, start = self.friction.copy(), len(self.families[0])
-        for own in self.families[1:]:
-            friction[start : start + len(own)][own.gap > reach] = 0.0
-            start += len(own)
+        friction = self.friction.copy()
+        for own, where in zip(self.families[1:], self.parts[1:], strict=True):
+            friction[where][own.gap > reach] = 0.0
         return friction
 
     def with_friction(self, friction: np.ndarray) -> ContactRows:
@@ -269,6 +273,7 @@ class Contacts:
         if len(limits.row):
             self.families.append(limits)
         self._nothing, self._tell = Sums(np.zeros((len(parts), 6)), np.zeros(len(parts)), np.zeros(system.n)), Fixed(tell)
+        self._hidden = [k for k, family in enumerate(self.families) if family.hidden]
         self._whole_joints = [family.whole_joints for family in self.families]
         self.pairs = rules.pairs | rules.pairs.T | np.diag([part.self_contact for part in parts])
         self.owner = np.array([part.body for part in parts], dtype=np.int64)
@@ -396,7 +401,7 @@ class Contacts:
 
     def _joined(self, each: tuple[FamilyRows, ...], friction: np.ndarray, given: Given) -> ContactRows:
         """Rows of all families."""
-        filled = [rows for rows in each if len(rows)] or each[:1]
+        filled = [rows for rows in each if len(rows.keep)] or each[:1]
         if len(filled) == 1 and filled[0].softness is None:
             own = filled[0]
             J = compressed_rows(own.indptr, own.indices, own.data, self.system.n)
@@ -495,28 +500,21 @@ class Contacts:
 
     def _cut(self, rows: ContactRows, values: np.ndarray) -> list[np.ndarray]:
         """Values (nc, ...) of each family."""
-        if len(rows.families) == 1:
-            return [values]
-        cut, start = [], 0
-        for own in rows.families:
-            cut.append(values[start : start + len(own)])
-            start += len(own)
-        return cut
+        return [values] if len(rows.families) == 1 else [values[where] for where in rows.parts]
 
     def _sides(self, rows: ContactRows, each: list[np.ndarray]) -> Sides:
         """Return the contacts with the forces of each family, (kept, 3), N, in the world."""
         borne = zip(self.families, rows.families, each, strict=True)
-        return Sides.joined([family.sides(own, force) for family, own, force in borne if len(own)])
+        return Sides.joined([family.sides(own, force) for family, own, force in borne if len(own.keep)])
 
     def _shown(self, rows: ContactRows, values: np.ndarray) -> np.ndarray:
         """Values (nc, 3) of contacts, zero where these are no contacts between parts."""
-        if not any(family.hidden and len(own.keep) for family, own in zip(self.families, rows.families, strict=True)):
+        hidden = [rows.parts[k] for k in self._hidden if len(rows.families[k].keep)]
+        if not hidden:
             return values
-        out, start = values.copy(), 0
-        for family, own in zip(self.families, rows.families, strict=True):
-            if family.hidden:
-                out[start : start + len(own)] = 0.0
-            start += len(own)
+        out = values.copy()
+        for where in hidden:
+            out[where] = 0.0
         return out
 
     # ------------------------------------------------------------------ readings of a state
@@ -571,9 +569,7 @@ class Contacts:
 
 def _keys(rows: ContactRows) -> np.ndarray:
     """Return the number of the family of each contact, and its key there, (nc, 2)."""
-    out, start = np.empty((len(rows.phi), 2), dtype=np.int64), 0
-    for k, own in enumerate(rows.families):
-        out[start : start + len(own)] = k
-        out[start : start + len(own), 1] = own.key
-        start += len(own)
+    out = np.empty((len(rows.phi), 2), dtype=np.int64)
+    for k, (own, where) in enumerate(zip(rows.families, rows.parts, strict=True)):
+        out[where, 0], out[where, 1] = k, own.key
     return out

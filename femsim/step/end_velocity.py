@@ -243,7 +243,7 @@ class _Impact:
         _without_forces(J.indptr, J.indices, J.data, self.before, along, rebound, closed, self.W, forces, q)
         before = forces.copy()
         residual = solve_split(self.W, q, self.law.friction[closed], forces, _TOLERANCE, enough=_ENOUGH, root=self.root)
-        still = np.diff(self.W.indptr) == 0  # what nothing moves goes on to press as it did
+        still = self.W.indptr[1:] == self.W.indptr[:-1]  # what nothing moves goes on to press as it did
         forces[still] = before[still]
         kernels.change_forces(J.indptr, J.indices, J.data, closed, forces, dt, acting, impulse)
         v = self.before + self.moved(impulse)
