@@ -182,7 +182,8 @@ class DelassusOperator:
         self.factorized = False  # where that fails, what was there before is gone
         self._kept = patch[:0]
         self._double &= same_pattern(self._pattern, A)
-        large = self._refined and A.shape[0] >= _SINGLE_FROM and len(self._whole) > 0
+        n = len(A.indptr) - 1
+        large = self._refined and n >= _SINGLE_FROM and len(self._whole) > 0
         large &= isinstance(self.factorization, Pardiso)
         self.single = large and not self._double and self._serves_single(A, patch)
         if not self.single:
@@ -192,9 +193,10 @@ class DelassusOperator:
         self._pattern = (A.indptr, A.indices)
         self._data, self._added = A.data.copy(), []
         self._rows = self._kept = self.factorization.patch
-        self._place = np.full(A.shape[0], -1, dtype=np.int32)
+        self._place = np.empty(n, dtype=np.int32)
+        self._place.fill(-1)
         self._place[self._rows] = np.arange(len(self._rows))
-        self._extra = np.zeros((A.shape[0], 0))
+        self._extra = np.zeros((n, 0))
         self._compliance = self.factorization.compliance
         self._turns = self._since = None
         self.factorized = True
@@ -260,7 +262,7 @@ class DelassusOperator:
 
         What has turned since A was factorized turns J back, and not the compliance: W = (J R) A^-1 (J R)^T.
         """
-        m, J = J.shape[0], J if self._since is None else self._since.jacobian(J)
+        m, J = len(J.indptr) - 1, J if self._since is None else self._since.jacobian(J)
         W = np.empty((m, m))
         if len(self._rows):
             self._entries = (J.indptr, self._place[J.indices], J.data)

@@ -156,7 +156,7 @@ class ContactProblem:
     @property
     def n(self) -> int:
         """Number of velocity components."""
-        return int(self.b.shape[0])
+        return len(self.b)
 
     @once
     def diagonal(self) -> np.ndarray:
@@ -289,7 +289,7 @@ class ContactProblem:
     @property
     def n_contacts(self) -> int:
         """Number of contacts."""
-        return int(self.friction.shape[0])
+        return len(self.friction)
 
     @property
     def is_plain(self) -> bool:

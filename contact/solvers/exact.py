@@ -269,7 +269,7 @@ class _Refinement:
         started, law, chosen = time.perf_counter(), self.law, self.chosen
         everything = self.count == len(chosen)
         J = law.J if everything else rows_of_contacts(law.J, chosen)
-        small = law.J.shape[0] == 0 and law.J.shape[1] <= _SMALL
+        small = law.n_contacts == 0 and law.n <= _SMALL
         self._fresh = small or not (self.options.lag and self.operator.fits(law, J))
         if self._fresh:
             self.operator.factorize(law, _patch(law, chosen, self.u), J)

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from contact.metrics import any_of
 from femsim.model.contact_rules import Breaks
 from femsim.step.placed import Placed
 from femsim.step.rows_kernels import Given, Rows, Sums
@@ -172,6 +173,16 @@ class Near(NamedTuple):
     def select(self, keep: np.ndarray) -> Near:
         """Choose some of them, by (n,) bool."""
         return Near(self.parts[keep], self.gaps[keep], self.led[keep])
+
+    @property
+    def pressed(self) -> Near:
+        """Those that forces can push apart."""
+        return self.select(~self.led) if any_of(self.led) else self
+
+    @property
+    def depth(self) -> float:
+        """The largest penetration, m; 0 where none overlap."""
+        return max(0.0, -float(self.gaps.min())) if len(self.gaps) else 0.0
 
 
 class Family(Protocol):

@@ -23,6 +23,7 @@ import scipy.sparse as sp
 from contact import ContactProblem, WarmStart
 from contact.compiled import Fixed
 from contact.compressed import compressed_rows
+from contact.metrics import any_of
 from contact.once import once
 from femsim.model.contact_rules import Breaks, ContactRules
 from femsim.model.parts import Part
@@ -233,7 +234,7 @@ def within(speeds: Sequence[float | np.ndarray], time: float, margins: Sequence[
     """Whether no gap that closes at most at these speeds, m/s, of each family closes by more than its margin, m, in a time, s."""
     for speed, margin in zip(speeds, margins, strict=True):
         closer = time * speed <= margin
-        if not (closer.all() if isinstance(closer, np.ndarray) else closer):
+        if any_of(~closer) if isinstance(closer, np.ndarray) else not closer:
             return False
     return True
 

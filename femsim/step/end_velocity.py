@@ -50,6 +50,7 @@ from femsim.step.mobility import mass_times
 from femsim.step.newton import Newton, Solved
 from femsim.step.prescribed import Prescribed
 from femsim.step.rebounds import Budget, rebound_speeds, without_gain
+from femsim.step.residual_kernels import largest
 from femsim.step.state import State
 from femsim.step.system import System
 
@@ -292,7 +293,7 @@ def drive_work(
         held = end.held if late is None else end.held - late
         work += dt * float(held @ (given.end - given.v))
     uneven = np.where(system.prescribed, 0.5 * (old.v + end.v) - given.v, 0.0)
-    if np.abs(uneven).max() <= still:
+    if largest(uneven) <= still:
         return work
     for body, q, v in zip(system.bodies, system.q_slices, system.v_slices, strict=True):
         own = system.prescribed[v]

@@ -249,27 +249,23 @@ class PointFamily:
         found = self._detector.detect_placed(
             points, placed.rotation, placed.translation, one, whole=whole, among=among, closer=closer
         )
-        if self._seams and len(found) and (covered := self._is_covered(found, placed)).any():
+        if self._seams and len(found.gap) and (covered := self._is_covered(found, placed)).any():
             found = found.select(~covered)
         self._axes.meet(found, self.point_part, placed)
         if self._any_by_centre:
             own = self._by_centre[found.point]
             found.position[own] = points[found.point[own]]
         joints = self.whole_joints
-        if not self._without and not joints and (self._within is None or np.ndim(margin) == 0):
+        if not len(found.gap) or not (self._without or joints or (self._within is not None and isinstance(margin, np.ndarray))):
             return found
-        if not len(found):
-            return found
-        keep = np.ones(len(found), dtype=np.bool_)
-        if joints:
-            keep = ~joints.at_shapes(found.point, self.shape_part[found.shape])
+        keep = ~joints.at_shapes(found.point, self.shape_part[found.shape])
         if self._within is not None and isinstance(margin, np.ndarray):
             self._keep_within(
                 found.point, found.shape, found.gap, self.point_part, self.shape_part, self._within, margin, keep
             )  # fmt: skip
         for first, last, other in self._without:
             keep &= (found.point < first) | (found.point >= last) | (self.shape_part[found.shape] != other)
-        return found if np.count_nonzero(keep) == len(keep) else found.select(keep)
+        return found.select(keep) if any_of(~keep) else found
 
     def _is_covered(self, found: PointContacts, placed: Placed) -> np.ndarray:
         """Contacts with edges and faces of boxes that others cover, (n,) bool."""

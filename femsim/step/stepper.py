@@ -185,7 +185,7 @@ class Stepper:
             if system.prescribes and settings.theta < 1.0:
                 end.driving += drive_work(system, given, forces.late, end, state, new, settings.dt, self.newton.still)
             overlaps = contacts.overlapping(new, arrived, ended.rows)
-            penetration = max(0.0, -float(overlaps.gaps.min(initial=0.0)))
+            penetration = overlaps.depth
             report = measure(
                 self.scene, system, settings, solved, end, forces, state, new, penetration, self.newton.still, contacts.owner
             )
@@ -195,7 +195,7 @@ class Stepper:
             beyond = soft_pairs.beyond(
                 contacts.rules.softness, self.vital_signs.sizes.part, overlaps, forces.contacts, solution.lam
             )
-            deepest = max(0.0, -float(beyond.gaps[~beyond.led].min(initial=0.0)))
+            deepest = beyond.pressed.depth
             report.sank, report.theta = self._sank(deepest), settings.theta
             report.ends = ((settings.theta, new.q, new.v),)
             report.spared = astray or (rows.spared and self._sank(deepest, self._may_sink(rows, solution.v, given.v)))
