@@ -307,7 +307,7 @@ class Contacts:
 
     def detect(self, state: State, placed: Placed, margins: Sequence[float | np.ndarray]) -> tuple[Found, ...]:
         """Find the contacts of a state, in which parts are placed so, within the margin of each family, m."""
-        return tuple(family.detect(state, placed, margin) for family, margin in zip(self.families, margins, strict=True))
+        return tuple([family.detect(state, placed, margin) for family, margin in zip(self.families, margins, strict=True)])
 
     def spare(
         self, rows: ContactRows, found: Sequence[Found], rates: Rates, dt: float, depth: float, way: float
@@ -327,7 +327,7 @@ class Contacts:
         Where they will ``stay`` as they are at the start, they lead along the chords of the ways of what driven bases carry.
         """
         given = Given(self.system.prescribed, v_prescribed, dt, self.correction, self.rules.max_correction)
-        each = tuple(family.rows(one, given) for family, one in zip(self.families, found, strict=True))
+        each = tuple([family.rows(one, given) for family, one in zip(self.families, found, strict=True)])
         if stay:
             self._points.follow_turns(each[0].found, each[0].keep, given, each[0].phi, middle=False)
         friction = [rows.friction for rows in each]
@@ -364,10 +364,8 @@ class Contacts:
         """
         given = Given(self.system.prescribed, v_prescribed, dt, self.correction, self.rules.max_correction)
         placed = self.places.read(there) if placed is None else placed
-        each = tuple(
-            family.moved(own, there, placed, given, middle=middle)
-            for family, own in zip(self.families, rows.families, strict=True)
-        )
+        pairs = zip(self.families, rows.families, strict=True)
+        each = tuple([family.moved(own, there, placed, given, middle=middle) for family, own in pairs])
         return self._joined(each, rows.friction, given)
 
     def arrived(self, rows: ContactRows, there: State, v_hat: np.ndarray) -> ContactRows:
@@ -458,7 +456,7 @@ class Contacts:
         if not len(lam):
             return self._nothing_acts(placed)
         moved = None if late is None or late[0].families is rows.families else late[0]
-        sums = Sums(*(np.zeros((1 if moved is None else 3, *own.shape)) for own in self._nothing))
+        sums = Sums(*[np.zeros((1 if moved is None else 3, *own.shape)) for own in self._nothing])
         world, then = self._summed(rows, lam, sums, 0), None
         if late is not None and moved is not None:  # what acts at the end of the step does so where bodies are then
             world -= self._summed(rows, late[1], sums, 1)
@@ -470,7 +468,7 @@ class Contacts:
         each = self._cut(rows, world)
         memory = tuple([ForceMemory.of(own.key, forces) for own, forces in zip(rows.families, each, strict=True)])
         side = self._sides(rows, each)
-        lam, u, world = (self._shown(rows, values) for values in (lam, u, world))
+        lam, u, world = self._shown(rows, lam), self._shown(rows, u), self._shown(rows, world)
         state, taken = np.empty(len(lam), dtype=np.int64), np.zeros(len(lam))
         self._tell(lam, u, lam[:0] if work is None else work, self.rules.slow, state, taken)
         contacts = StepContacts(
@@ -535,7 +533,7 @@ class Contacts:
         """
         found = [None] * len(self.families) if rows is None else [own.found for own in rows.families]
         each = [family.gaps(state, placed, 0.0, known) for family, known in zip(self.families, found, strict=True)]
-        return Near(*(joined(arrays) for arrays in zip(*each, strict=True)))
+        return each[0] if len(each) == 1 else Near(*[joined(arrays) for arrays in zip(*each, strict=True)])
 
     def overlapping_unjoined(self, state: State, placed: Placed) -> Near:
         """Find what overlaps, as :meth:`overlapping` does, where all joints that contact waits for have broken."""

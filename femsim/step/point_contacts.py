@@ -358,7 +358,7 @@ class PointFamily:
 
     def rows(self, found: Found, given: Given) -> FamilyRows:
         """Rows of the contacts, without those that nothing can press."""
-        if not len(found.contacts):
+        if not len(found.contacts.gap):
             return self._no_rows.of(found)
         rules = self._rules
         both: np.ndarray | None = None

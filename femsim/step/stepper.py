@@ -72,6 +72,7 @@ STILL = 1e-6
 CREEP = 100.0
 #: In frames and sensors a contact that presses slips where it goes more contact margins a second than this, 1/s.
 SLOW = 1e-3
+_NO_IMPULSES = np.zeros(0)
 STAGES = ("assemble", "detect", "solve", "measure", "record")
 
 
@@ -302,7 +303,7 @@ class Stepper:
         """
         projected, own, dt = self.settings.theta < 1.0, new.v, self.settings.dt
         while True:
-            new.v, held, impulses = own, np.zeros_like(own), np.zeros(0)
+            new.v, held, impulses = own, self._nothing, _NO_IMPULSES
             joints = jointed_mobility(self.system, self.state, new, projected=projected)
             if joints is not None and projected:
                 impulses = joints.impulses(own)

@@ -612,7 +612,7 @@ class System:
 
     def advance(self, state: State, v_hat: np.ndarray, settings: StepSettings) -> State:
         """State at the end of the step; prescribed rows have the velocity with which they end it."""
-        new = State(np.empty_like(state.q), np.empty_like(state.v), state.t + settings.dt, v_hat.copy())
+        new = State(np.empty(self.n_q), np.empty(self.n), state.t + settings.dt, v_hat.copy())
         for body, q, v in zip(self.bodies, self.q_slices, self.v_slices, strict=True):
             body.advance(state.q[q], state.v[v], v_hat[v], settings, new.q[q], new.v[v])
         new.v[self._rows] = self._ends
