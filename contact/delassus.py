@@ -33,6 +33,10 @@ _SINGLE_SERVES = 1e-2
 _SINGLE_RANGE = 1e15
 
 
+def _same(a: np.ndarray, b: np.ndarray) -> bool:
+    return a is b or np.array_equal(a, b)
+
+
 def _worth_keeping(patch: int, rows: int, n: int) -> bool:
     """Whether a patch of that size pays: not one of nearly everything, nor one much larger than J needs."""
     return patch <= _PATCH_PER_ROW * rows and patch <= _PATCH_OF_ALL * n
@@ -178,7 +182,8 @@ class DelassusOperator:
         self.factorized = False  # where that fails, what was there before is gone
         self._kept = patch[:0]
         self._double &= same_pattern(self._pattern, A)
-        large = self._refined and A.shape[0] >= _SINGLE_FROM and len(self._whole) > 0
+        n = len(A.indptr) - 1
+        large = self._refined and n >= _SINGLE_FROM and len(self._whole) > 0
         large &= isinstance(self.factorization, Pardiso)
         self.single = large and not self._double and self._serves_single(A, patch)
         if not self.single:
@@ -188,9 +193,10 @@ class DelassusOperator:
         self._pattern = (A.indptr, A.indices)
         self._data, self._added = A.data.copy(), []
         self._rows = self._kept = self.factorization.patch
-        self._place = np.full(A.shape[0], -1, dtype=np.int32)
+        self._place = np.empty(n, dtype=np.int32)
+        self._place.fill(-1)
         self._place[self._rows] = np.arange(len(self._rows))
-        self._extra = np.zeros((A.shape[0], 0))
+        self._extra = np.zeros((n, 0))
         self._compliance = self.factorization.compliance
         self._turns = self._since = None
         self.factorized = True
@@ -216,12 +222,13 @@ class DelassusOperator:
         if self.single:
             self._smooth = SmoothMotions(problem.A, self._whole)
         self._since, now = None, problem.turns
-        if now is not None and self._turns is not None and np.array_equal(now.rows, self._turns.rows):
+        if now is not None and self._turns is not None and _same(now.rows, self._turns.rows):
             self._since = Turned(self._turns, now, problem.n)
         if not len(self._rows):
             # without a patch each row of J costs a solve: only for few of them, or where no patch would help
             return J.shape[0] <= _MOST_EXTRA or not self._keeps(len(np.unique(J.indices)), J.shape[0], problem.n)
-        missing = np.unique(J.indices[self._place[J.indices] < 0])
+        missing = J.indices[self._place[J.indices] < 0]
+        missing = np.unique(missing) if len(missing) else missing
         if now is not None and len(missing):
             missing = whole_triples(missing, now, problem.n)
         if len(missing) + self._extra.shape[1] > _MOST_EXTRA:
@@ -255,7 +262,7 @@ class DelassusOperator:
 
         What has turned since A was factorized turns J back, and not the compliance: W = (J R) A^-1 (J R)^T.
         """
-        m, J = J.shape[0], J if self._since is None else self._since.jacobian(J)
+        m, J = len(J.indptr) - 1, J if self._since is None else self._since.jacobian(J)
         W = np.empty((m, m))
         if len(self._rows):
             self._entries = (J.indptr, self._place[J.indices], J.data)

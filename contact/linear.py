@@ -336,7 +336,7 @@ class DenseCholesky:
 
     def factorize(self, A: sp.csc_matrix, patch: np.ndarray) -> None:
         """Factorize A, (n, n). ContactError when A is not positive definite."""
-        n, m = A.shape[0], len(patch)
+        n, m = len(A.indptr) - 1, len(patch)
         transposed, unit, self.compliance = np.zeros((n, n)), np.zeros((m, n)), np.empty((m, m))
         kernels.fill_dense(A.indptr, A.indices, A.data, patch, transposed, unit)
         self._factor, bad = sl.lapack.dpotrf(transposed.T, lower=1, overwrite_a=1, clean=0)

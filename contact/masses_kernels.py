@@ -315,8 +315,11 @@ def fill_neighbours(masses: Masses, acting: Acting, place: np.ndarray, W: BlockR
 @njit(cache=True)
 def operator(
     masses: Masses, indptr: np.ndarray, indices: np.ndarray, data: np.ndarray, contacts: np.ndarray, dt: float
-) -> BlockRows:
-    """Return W = dt J M^-1 J^T of some contacts, see ``contact.masses.split_operator``; what it counts, it makes room for."""
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return W = dt J M^-1 J^T of some contacts, see ``contact.masses.split_operator``; what it counts, it makes room for.
+
+    The arrays are those of :class:`BlockRows`: to make one, numba reads its class from a string of bytes in each call.
+    """
     k, blocks = contacts.shape[0], masses.first.shape[0] - 1
     seen, ptr, starts = np.full(blocks, -1), np.zeros(k + 1, dtype=np.int64), np.zeros(k + 1, dtype=np.int64)
     count_pairs(masses, indptr, indices, contacts, seen, ptr, starts)
@@ -330,7 +333,7 @@ def operator(
     count_neighbours(acting, met, first)
     W = BlockRows(first, np.empty(first[k], dtype=np.int64), np.zeros((first[k], 3, 3)))
     fill_neighbours(masses, acting, met, W)
-    return W
+    return W.indptr, W.indices, W.blocks
 
 
 @njit(cache=True, inner=True)

@@ -91,13 +91,13 @@ def norm(x: np.ndarray) -> float:
 
 def is_finite(x: np.ndarray) -> bool:
     """Whether all numbers are finite; of short arrays in a third of the time that numpy takes."""
-    flat = x.ravel()
+    flat = x if x.ndim == 1 else x.ravel()
     return math.isfinite(flat.dot(flat)) or bool(np.isfinite(flat).all())
 
 
 def any_of(x: np.ndarray) -> bool:
-    """Whether any number is not zero; of short arrays in a tenth of the time that numpy takes for ``any``."""
-    return bool(np.count_nonzero(x))
+    """Whether any number of an array, (n, ...), is not zero; of short ones in a fifth of the time of numpy's ``any``."""
+    return len(x.nonzero()[0]) > 0
 
 
 # ---------------------------------------------------------------------- the dynamics
@@ -255,15 +255,16 @@ def law_arguments(
     would ask for, both are zero, but for ``slip`` and ``regularization``: two bodies that touch and fall side by side, turned,
     approach each other at 1e-16 m/s.
     """
-    lam, same = problem.each(lam), isotropic(problem)
-    u = contact_velocity(problem, v)
+    lam, same, u = problem.each(lam), isotropic(problem), contact_velocity(problem, v)
+    if same is problem and problem.softness is None and slip is None and not regularization:
+        return _without_rounding(problem, v, LawArguments(u, lam, problem.scales, problem.friction, problem.phi))
     if slip is not None:
         u += slip
     if regularization:
         u += regularization * lam
     if problem.softness is not None:
         u += problem.softness * lam
-    if not problem.is_isotropic:
+    if same is not problem:
         u[:, 1:] *= problem.tangent_stretch
     rho = natural_map_scale(problem, regularization)
     law = LawArguments(u, to_isotropic(problem, lam), rho, same.friction, same.phi)
@@ -435,6 +436,7 @@ def measure(
     relaxed: bool = False,
     row_forces: np.ndarray | None = None,
     known: Residuals | None = None,
+    law: LawArguments | None = None,
 ) -> Metrics:
     """All metrics of a returned pair.
 
@@ -457,6 +459,8 @@ def measure(
         Forces of the rows of a problem that has rows; G^T of them is part of all sums of forces.
     known : Residuals, optional
         What :func:`residuals` gave for the same arguments, of which there is nothing to compute again.
+    law : LawArguments, optional
+        What :func:`law_arguments` gave for the same arguments.
 
     Raises
     ------
@@ -469,7 +473,7 @@ def measure(
     row_forces = None if row_forces is None else real_array("row_forces", row_forces)
     if not isinstance(regularization, int | float | np.integer | np.floating) or not 0.0 <= regularization < math.inf:
         raise ContactError(f"regularization is {regularization!r}; allowed are numbers >= 0, in m/(N s).")
-    law = law_arguments(problem, v, lam, regularization)
+    law = law or law_arguments(problem, v, lam, regularization)
     found = known or residuals(problem, v, lam, relaxed=relaxed, law=law, row_forces=row_forces)
     cone, product, approach, slip = kernels.law_sizes(*law[:4])
     row = row_residual(problem, v, row_forces)

@@ -156,12 +156,12 @@ class ContactProblem:
     @property
     def n(self) -> int:
         """Number of velocity components."""
-        return int(self.b.shape[0])
+        return len(self.b)
 
     @once
     def diagonal(self) -> np.ndarray:
         """Diagonal of A, (n,), computed once."""
-        A, out = self.A, np.empty(self.n)
+        A, out = self.A, np.empty(len(self.b))
         if not kernels.diagonal(A.indptr, A.indices, A.data, out):
             out = np.asarray(A.diagonal())
         return out
@@ -173,7 +173,7 @@ class ContactProblem:
 
     def times(self, v: np.ndarray) -> np.ndarray:
         """Return A v, (n,), N, of a velocity (n,)."""
-        A, out = self.A, np.empty(self.n)
+        A, out = self.A, np.empty(len(self.b))
         kernels.scatter(A.indptr, A.indices, A.data, v, out)
         return out
 
@@ -186,7 +186,7 @@ class ContactProblem:
         """J v, (3 nc,), m/s, of a velocity (n,); ContactError where v has another size."""
         J = self.J
         self.check_velocity(v)
-        out = np.empty(J.shape[0])
+        out = np.empty(len(J.indptr) - 1)
         kernels.gather(J.indptr, J.indices, J.data, v, out)
         return out
 
@@ -199,7 +199,7 @@ class ContactProblem:
     def pushed(self, lam: np.ndarray) -> np.ndarray:
         """J^T lam, (n,), N, of contact forces (nc, 3) or (3 nc,); ContactError where lam has another size."""
         J, flat = self.J, self.each(lam).ravel()
-        out = np.empty(self.n)
+        out = np.empty(len(self.b))
         kernels.scatter(J.indptr, J.indices, J.data, flat, out)
         return out
 
@@ -289,7 +289,7 @@ class ContactProblem:
     @property
     def n_contacts(self) -> int:
         """Number of contacts."""
-        return int(self.friction.shape[0])
+        return len(self.friction)
 
     @property
     def is_plain(self) -> bool:

@@ -545,7 +545,9 @@ class ShapeTable:
 
     def make_asked(self) -> bool:
         """Measure what kernels asked for of grids and did not find; return whether there was any: then ask again."""
-        asked = np.flatnonzero(self.grid_index[:, 5]).tolist() if self._meshes else []
+        if not self._meshes:
+            return False
+        asked = np.flatnonzero(self.grid_index[:, 5]).tolist()
         for s in asked:
             self._measure(s)
         self.grid_index[asked, 5] = 0

@@ -76,11 +76,12 @@ def solve_split(
     root : callable, optional
         Gives a sparse R, (3nc, n), with W = R R^T, as :func:`contact.masses.operator_root` does. It is asked for at most once.
     """
-    nc, sparse = len(friction), None if root is None else cache(root)
+    nc = len(friction)
     order, ptr, joined = np.empty(nc, dtype=np.int64), np.empty(nc + 1, dtype=np.int64), np.empty(nc, dtype=np.int64)
     count, worst, place = _alone(W, q, friction, forces, order, ptr, joined, tolerance), 0.0, np.empty(nc, dtype=np.int64)
     if count:
         count, worst = _by_sweeps(W, q, friction, forces, order, ptr, joined[:count], tolerance, EXACT_RULE)
+    sparse = None if root is None or not count else cache(root)
     for number in joined[:count]:
         group = order[ptr[number] : ptr[number + 1]]
         WT = np.empty((3 * len(group), 3 * len(group)))

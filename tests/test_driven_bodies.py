@@ -10,7 +10,8 @@ import pytest
 
 import femsim as fs
 from femsim.base.rotations import angular_velocity, quaternion_from_vector, quaternion_to_matrix
-from femsim.model.commands import Command, rate_of
+from femsim.model.commands import MOTION, Command, FrameMotion, rate_of
+from femsim.model.drives import at_rest
 from femsim.model.holds import Hold
 
 G = 9.81
@@ -165,6 +166,22 @@ def test_values_that_are_held_from_step_to_step_move_in_all_of_it() -> None:
         sim.step()
         ways.append(sim.pose("box")[1][0] - sim.pose("tray")[1][0])
     assert np.ptp(ways) < 1e-9
+
+
+def test_what_stands_is_not_differenced() -> None:
+    """A base that stands is where it was asked to be, and its rate is that of three places of the step, to the last bit."""
+    command = Command("base", at_rest, *MOTION)
+    for motion in (command, FrameMotion(command, np.array([0.1, 0.2, 0.3]))):
+        expected = rate_of(lambda t, motion=motion: motion(t), 0.5, 0.01)
+        np.testing.assert_array_equal(rate_of(motion, 0.5, 0.01), expected)
+        assert not expected.any()
+    asked: list[float] = []
+    command.given = lambda t: (asked.append(t), at_rest(t))[1]  # another function is asked at four places
+    rate_of(command, 0.5, 0.01)
+    assert len(asked) == 4
+    command.given = at_rest
+    command.take((0.0, 0.0, 1e-3), 0.0, 0.0)  # and one that is commanded moves
+    assert rate_of(FrameMotion(command, np.zeros(3)), 0.01, 0.01)[0, 2] == pytest.approx(0.1)
 
 
 def test_rates_of_functions_and_commands() -> None:

@@ -103,6 +103,9 @@ def test_what_is_known_is_not_computed_again() -> None:
     problem, v, lam = random_pair(np.random.default_rng(1))
     plain = measure(problem, v, lam)
     assert measure(problem, v, lam, known=m.residuals(problem, v, lam)) == plain
+    law = m.law_arguments(problem, v, lam)
+    assert measure(problem, v, lam, law=law) == plain
+    assert measure(problem, v, lam, law=law._replace(u=law.u + 1.0)) != plain
     told = measure(problem, v, lam, known=m.Residuals(1.0, 2.0, 3.0, 4.0))
     assert told == replace(plain, dynamics_residual=1.0, contact_residual=2.0, balance=3.0, dynamics_residual_plain=4.0)
 

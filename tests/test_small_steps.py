@@ -28,6 +28,7 @@ from femsim.base.rotations import quaternion_to_matrix
 from femsim.model.bodies.articulated import ArticulatedBody, Link
 from femsim.model.bodies.tree_kernels import move
 from femsim.step import curved_kernels, residual_kernels
+from femsim.step.contact_family import matched
 from femsim.step.point_pairs_kernels import approach, fill_pairs, fill_sides, find_again
 from femsim.step.point_rows_kernels import Pairs, RigidParts, fastest, follow
 from femsim.step.rows_kernels import creep, tell, turn_frames
@@ -168,12 +169,23 @@ def test_contacts_are_recognised_by_point_shape_and_feature() -> None:
     assert key.tolist() == [(3 * 2 + 1) * 5, 4, (1 * 2 + 1) * 5 + 2]
     place, there = np.full(3, -1), np.empty(3, dtype=int)
     assert find_again(key, point, shape, feature, 2, 5, place, there) and place.tolist() == [0, 1, 2]
-    for other in (key[::-1].copy(), key[:2].copy(), key + np.array([0, 0, 1])):  # another order, another number, another contact
-        assert not find_again(other, point, shape, feature, 2, 5, place, there) and there.tolist() == key.tolist()
+    others = key[::-1].copy(), key[:2].copy(), key + np.array([0, 0, 1])  # another order, another number, another contact
+    for other, numbers in zip(others, ([2, 1, 0], [0, 1], [0, 1, -1]), strict=True):
+        assert find_again(other, point, shape, feature, 2, 5, place, there) and there.tolist() == key.tolist()
+        assert place[: len(other)].tolist() == numbers == matched(other, key).tolist()
+    many, there = np.arange(400)[::-1].copy(), np.empty(3, dtype=int)  # as many are not looked for one by one
+    assert not find_again(many, point, shape, feature, 2, 5, np.empty(400, dtype=int), there)
     part, number, weight = np.empty((2, 2), dtype=int), np.empty((2, 2, 3), dtype=int), np.empty((2, 2, 3))
+    at, gap, points = np.arange(9.0).reshape(3, 3), np.array([0.1, 0.2, 0.3]), 10.0 + np.arange(12.0).reshape(4, 3)
+    frame, columns, around = np.tile(np.eye(3), (2, 1, 1)), np.array([3, 3, 6, 3]), np.array([9.0, 0.5, 9.0, 0.0])
+    position, acting, distance = np.empty((2, 3)), np.empty((2, 2, 3)), np.empty(2)
     fill_sides(
-        np.array([0, 2]), point, shape, point_part, point_row, shape_part, np.array([1, 2]), part, number, weight
+        np.array([0, 2]), point, shape, at, gap, frame, points, point_part, point_row, columns, around, shape_part,
+        np.array([1, 2]), part, number, weight, position, acting, distance,
     )  # fmt: skip
+    # contact 0 is of a point of a rigid part, contact 2 of a node with a radius: the latter acts where the node is
+    assert distance.tolist() == [0.1, 0.3] and position.tolist() == [[0.0, 1.0, 2.0], [5.5, 7.0, 8.0]]
+    assert acting.tolist() == [[[0.0, 1.0, 2.0]] * 2, [[13.0, 14.0, 15.0], [6.0, 7.0, 8.0]]]
     assert part.tolist() == [[1, 0], [0, 0]] and number[:, 0].tolist() == [[-1, -1, -1], [0, -1, -1]]
     assert (number[:, 1] == -1).all() and weight.sum() == 2.0 and (weight[:, 0, 0] == 1.0).all()
 

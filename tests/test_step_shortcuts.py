@@ -110,6 +110,8 @@ def test_forces_of_the_same_contacts_are_recalled_as_those_of_some() -> None:
     more = ForceMemory.of(np.append(keys, 9), np.vstack([forces, [1.0, 2.0, 3.0]])).recall(keys[order], frames)
     np.testing.assert_array_equal(same, more)
     np.testing.assert_allclose(same, np.einsum("mij,mj->mi", frames, forces[order]))
+    none = ForceMemory.of(keys, -0.0 * forces).recall(keys[order], frames)
+    assert not none.any() and not np.signbit(none).any()  # as sums of numpy begin at 0.0
     other = ForceMemory.of(keys, forces).recall(np.array([3, 5, 6, 11]), frames)  # as many, but not the same
     assert other[1].any() and not other[2].any()
 

@@ -15,7 +15,7 @@ import numpy as np
 from contact.errors import ContactError
 from contact.linear import Backend
 from contact.local import LocalProblem
-from contact.metrics import Residuals, is_finite
+from contact.metrics import LawArguments, Residuals, is_finite
 from contact.problem import ContactProblem
 from contact.solvers.option_kinds import WRONG, in_words, kinds_of, of_kind, shown
 
@@ -161,6 +161,8 @@ class Solution:
     residuals : Residuals or None
         Those by which ``v`` and ``lam`` were judged, as ``contact.metrics.residuals`` has them of the problem that was given;
         None where another law or problem was judged.
+    law : LawArguments or None
+        What ``contact.metrics.law_arguments`` has of them beside, where ``residuals`` is not None.
     """
 
     v: np.ndarray
@@ -173,6 +175,7 @@ class Solution:
     details: dict[str, Any] = field(default_factory=dict)
     row_forces: np.ndarray = field(default_factory=lambda: np.zeros(0))
     residuals: Residuals | None = None
+    law: LawArguments | None = None
 
     @property
     def converged(self) -> bool:
@@ -184,7 +187,7 @@ class Solution:
         return Solution(
             self.v, self.lam, self.status, self.message if message is None else message,
             self.iterations if iterations is None else iterations, self.history, self.timings, details, self.row_forces,
-            self.residuals,
+            self.residuals, self.law,
         )  # fmt: skip
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.linalg as sl
 
+from contact.metrics import any_of
 from contact.metrics_kernels import natural_map, relative
 from contact.solvers import dense_kernels as kernels
 from contact.solvers.judge import VELOCITY_FACTOR
@@ -131,7 +132,7 @@ class DenseSolver:
         """
         if not len(self.friction):
             return DenseResult(0, 0, 0.0)
-        if (q[::3] >= 0.0).all():  # what nothing presses together parts, though friction might hold it, too
+        if not any_of(~(q[::3] >= 0.0)):  # what nothing presses together parts, though friction might hold it, too
             lam[:] = 0.0
             return DenseResult(0, 0, 0.0)
         if self._some_fixed:

@@ -318,8 +318,8 @@ class Judge:
             numbers += f"; returned is the best iterate, {place}"
         message = f"{verdict.format(n)} ({numbers}{f', {law}' if law else ''}).{f' {note}' if note else ''}"
         columns = History(history[:, 0], history[:, 1], history[:, 2])
-        known = best if self._plain and self._best_law is not None else None
-        return Solution(self._v, self._lam, status, message, n, columns, timings, details, residuals=known)
+        known, arguments = (best, self._best_law) if self._plain and self._best_law is not None else (None, None)
+        return Solution(self._v, self._lam, status, message, n, columns, timings, details, residuals=known, law=arguments)
 
 
 def barring(problem: ContactProblem | LocalProblem, v: np.ndarray, lam: np.ndarray, found: Residuals, tolerance: float) -> float:

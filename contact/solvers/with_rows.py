@@ -111,7 +111,7 @@ def _judged(reduction: Reduction, found: Solution, tolerance: float) -> tuple[So
     """Return an answer for the problem as it was given, and the largest residual there, 0 where none is above the tolerance."""
     problem = reduction.problem
     v, lam, forces = reduction.expand(found.v, found.lam)
-    answer = _named(reduction, replace(found, v=v, lam=lam, row_forces=forces, residuals=None))
+    answer = _named(reduction, replace(found, v=v, lam=lam, row_forces=forces, residuals=None, law=None))
     if not answer.converged:
         return answer, 0.0
     measured, row = residuals(problem, v, lam, row_forces=forces), row_residual(problem, v, forces)

@@ -7,10 +7,14 @@ import math
 import numpy as np
 
 
+def _numbers(a: np.ndarray) -> list[float]:
+    """Return the entries of a vector as floats, in one call."""
+    return np.asarray(a, dtype=np.float64).tolist()
+
+
 def cross(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Cross product of two vectors (3,); ten times faster than numpy's, which is made for stacks of vectors."""
-    x0, y0, z0 = (float(c) for c in a)
-    x1, y1, z1 = (float(c) for c in b)
+    (x0, y0, z0), (x1, y1, z1) = _numbers(a), _numbers(b)
     return np.array([y0 * z1 - z0 * y1, z0 * x1 - x0 * z1, x0 * y1 - y0 * x1])
 
 
@@ -33,7 +37,7 @@ def nearest_rotation(M: np.ndarray) -> np.ndarray:
 
 def quaternion_to_matrix(q: np.ndarray) -> np.ndarray:
     """Rotation matrix (3, 3) of a unit quaternion (4,)."""
-    w, x, y, z = (float(c) for c in q)
+    w, x, y, z = _numbers(q)
     return np.array(
         [
             [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
@@ -52,8 +56,7 @@ def quaternion_from_matrix(R: np.ndarray) -> np.ndarray:
 
 def quaternion_multiply(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Product a b: rotate by b, then by a."""
-    w0, x0, y0, z0 = (float(c) for c in a)
-    w1, x1, y1, z1 = (float(c) for c in b)
+    (w0, x0, y0, z0), (w1, x1, y1, z1) = _numbers(a), _numbers(b)
     return np.array(
         [
             w0 * w1 - x0 * x1 - y0 * y1 - z0 * z1,

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from contact.metrics import any_of
 from femsim.base.errors import InputError
 from femsim.base.rotations import angular_velocity, cross, quaternion_from_vector, quaternion_to_matrix
-from femsim.model.drives import Motion, PoseFunction, Profile
+from femsim.model.drives import Motion, PoseFunction, Profile, at_rest
 
 #: What some functions give, and its units, for messages.
 MOTION = ("displacement and rotation vector from the start", "m and rad")
@@ -90,7 +91,7 @@ class Command:
         """Return what was given for time t (s), checked unless it is a load or a number."""
         value = self.given(t)
         is_number = isinstance(value, float) and not self._motion
-        return value if self._of_load or is_number else self._checked(value, t)
+        return value if self._of_load or is_number or self.given is at_rest else self._checked(value, t)
 
     def rate(self, t: float, dt: float) -> np.ndarray:
         """Rate of change just before a time t (s), at the end of a step of dt (s), see :func:`rate_of`."""
@@ -108,7 +109,8 @@ class Command:
         return (target - start) / (end - begun) if begun < t - _BEFORE * dt <= end else np.zeros_like(target)
 
     def _rate_as_given(self, t: float, dt: float) -> np.ndarray:
-        return rate_of(self.given if isinstance(self.given, Profile | Motion) else self._as_given, t, dt)
+        has_rate = isinstance(self.given, Profile | Motion) or self.given is at_rest
+        return rate_of(self.given if has_rate else self._as_given, t, dt)
 
     def _checked(self, value: Any, t: float) -> Any:
         """Return what was given for time t (s) as a number, or as displacement and rotation vector.
@@ -219,6 +221,8 @@ class FrameMotion:
     def rate(self, t: float, dt: float) -> np.ndarray:
         """Rates of both just before a time t (s), at the end of a step of dt (s), (2, 3), m/s and rad/s."""
         moved, turning = rate_of(self.given, t, dt)
+        if not any_of(turning):
+            return np.array([moved, turning])
         turned = np.asarray(self.given(t)[1], dtype=np.float64)
         return np.array([moved + cross(angular_velocity(turned, turning), self._turned(turned)), turning])
 
@@ -234,6 +238,8 @@ def rate_of(function: Callable[[float], Any], t: float, dt: float) -> np.ndarray
         return function.rate(t, dt)
     if isinstance(function, Profile | Motion):
         return np.asarray(function.rate(t - _BEFORE * dt), dtype=np.float64)
+    if function is at_rest:
+        return np.zeros((2, 3))
     h = dt * _PART
     last, middle, first = (np.asarray(function(place), dtype=np.float64) for place in (t, t - h, t - 2.0 * h))
     if not (last - first).any():

@@ -238,6 +238,11 @@ class Motion:
 PoseFunction = Callable[[float], tuple[np.ndarray, np.ndarray]]
 
 
+def at_rest(t: float) -> tuple[np.ndarray, np.ndarray]:
+    """Motion of what stands where it is: no displacement (3,), m, and no rotation vector (3,), rad, at any time t (s)."""
+    return np.zeros(3), np.zeros(3)
+
+
 def driven_pose(q0: np.ndarray, motion: PoseFunction, t: float) -> tuple[np.ndarray, np.ndarray]:
     """Position (3,), m, and quaternion (4,) of a base that starts at q0 and follows a motion."""
     displacement, rotation = motion(t)

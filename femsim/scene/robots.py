@@ -15,7 +15,7 @@ from femsim.model.bodies.body import Body
 from femsim.model.bodies.tree import TreeBody
 from femsim.model.bodies.tree_joints import TreeJoint
 from femsim.model.commands import MOTION, FrameMotion
-from femsim.model.drives import PoseFunction
+from femsim.model.drives import PoseFunction, at_rest
 from femsim.model.joint_friction import JointFriction
 from femsim.model.joint_springs import JointSpring
 from femsim.model.parts import Part
@@ -34,11 +34,6 @@ _DOT = 0.002
 _MASSLESS = 1e-12
 #: Joints take part in a motion that moves no mass where they have this part of it.
 _TAKES_PART = 0.1
-
-
-def _still(t: float) -> tuple[np.ndarray, np.ndarray]:
-    """Motion of a base that stands where it is."""
-    return np.zeros(3), np.zeros(3)
 
 
 def add_robot(
@@ -100,7 +95,7 @@ def add_robot(
         if joint.kind == "revolute":
             scene.notes += notes_on_limits(f"joint {name}.{joint.name}", joint.limits)
     if base != "free":
-        scene.motions[index] = base_motion(body, scene.command(name, _still, *MOTION, led=True))
+        scene.motions[index] = base_motion(body, scene.command(name, at_rest, *MOTION, led=True))
     return Handle(name, tuple(part.name for part in parts))
 
 
@@ -115,7 +110,7 @@ def base_motion(body: Body, motion: PoseFunction) -> PoseFunction:
 
 def stands(scene: SceneContents, robot: str) -> bool:
     """Whether the base of a robot stands as ``add_robot`` placed it, and no motion was given for it yet."""
-    return scene.commands[robot].given is _still
+    return scene.commands[robot].given is at_rest
 
 
 def _check_base(name: str, base: str, joints: Sequence[TreeJoint], M: np.ndarray) -> None:

@@ -7,11 +7,12 @@ a value; records that every step makes are not frozen all the same, since a froz
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from contact.metrics import any_of
 from femsim.model.contact_rules import Breaks
 from femsim.step.placed import Placed
 from femsim.step.rows_kernels import Given, Rows, Sums
@@ -139,10 +140,11 @@ class Sides:
         """Those of all families, one after the other."""
         if len(families) == 1:
             return families[0]
-        couples = [np.zeros((len(one.gap), 2, 3, 3)) if one.couple is None else one.couple for one in families]
-        couple = joined(couples) if any(one.couple is not None for one in families) else None
-        names = [field.name for field in fields(cls) if field.name != "couple"]
-        out = cls(*(joined([getattr(one, name) for one in families]) for name in names))
+        couple: np.ndarray | None = None
+        if any([one.couple is not None for one in families]):
+            couple = np.concatenate([np.zeros((len(one.gap), 2, 3, 3)) if one.couple is None else one.couple for one in families])
+        columns = [vars(one).values() for one in families]
+        out = cls(*[np.concatenate(arrays) for arrays in [*zip(*columns, strict=True)][:-1]])
         out.couple = couple
         return out
 
@@ -171,6 +173,16 @@ class Near(NamedTuple):
     def select(self, keep: np.ndarray) -> Near:
         """Choose some of them, by (n,) bool."""
         return Near(self.parts[keep], self.gaps[keep], self.led[keep])
+
+    @property
+    def pressed(self) -> Near:
+        """Those that forces can push apart."""
+        return self.select(~self.led) if any_of(self.led) else self
+
+    @property
+    def depth(self) -> float:
+        """The largest penetration, m; 0 where none overlap."""
+        return max(0.0, -float(self.gaps.min())) if len(self.gaps) else 0.0
 
 
 class Family(Protocol):
@@ -252,12 +264,10 @@ def matched(wanted: np.ndarray, known: np.ndarray) -> np.ndarray:
 
 def joined(arrays: Sequence[np.ndarray]) -> np.ndarray:
     """One array of those of all families; that of the only one that has any entries is it."""
-    if len(arrays) > 1:
-        filled = [array for array in arrays if len(array)]
-        if len(filled) > 1:
-            return np.concatenate(arrays)
-        arrays = filled or arrays
-    return arrays[0]
+    if len(arrays) == 1:
+        return arrays[0]
+    filled = [array for array in arrays if array.size]
+    return np.concatenate(arrays) if len(filled) > 1 else (filled or arrays)[0]
 
 
 def no_rows(columns: int = 1) -> FamilyRows:

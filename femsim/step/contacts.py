@@ -15,6 +15,7 @@ import math
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from itertools import accumulate, pairwise
 
 import numpy as np
 import scipy.sparse as sp
@@ -22,6 +23,7 @@ import scipy.sparse as sp
 from contact import ContactProblem, WarmStart
 from contact.compiled import Fixed
 from contact.compressed import compressed_rows
+from contact.metrics import any_of
 from contact.once import once
 from femsim.model.contact_rules import Breaks, ContactRules
 from femsim.model.parts import Part
@@ -169,10 +171,16 @@ class ContactRows:
     restitution: np.ndarray
     softness: np.ndarray | None = None
 
+    @once
+    def parts(self) -> tuple[slice, ...]:
+        """Which contacts are those of each family."""
+        ends = [0, *accumulate([len(own.keep) for own in self.families])]
+        return tuple([slice(start, stop) for start, stop in pairwise(ends)])
+
     @property
     def spared(self) -> bool:
         """Whether contacts were left out that others seem to hold too."""
-        return any(own.found.spared for own in self.families)
+        return any([own.found.spared for own in self.families])
 
     @once
     def offsets(self) -> np.ndarray:
@@ -184,11 +192,9 @@ class ContactRows:
         """The part of phi that prescribed velocities make, (nc, 3), m/s."""
         surface = self.phi.copy()
         surface[:, 0] -= self.offsets
-        start = 0
-        for own in self.families:
+        for own, where in zip(self.families, self.parts, strict=True):
             if own.curved is not None:
-                surface[start : start + len(own)] -= own.curved
-            start += len(own)
+                surface[where] -= own.curved
         return surface
 
     def sticky(self, reach: float) -> np.ndarray:
@@ -199,10 +205,9 @@ class ContactRows:
         """
         if len(self.families) == 1:
             return self.friction
-        friction, start = self.friction.copy(), len(self.families[0])
-        for own in self.families[1:]:
-            friction[start : start + len(own)][own.gap > reach] = 0.0
-            start += len(own)
+        friction = self.friction.copy()
+        for own, where in zip(self.families[1:], self.parts[1:], strict=True):
+            friction[where][own.gap > reach] = 0.0
         return friction
 
     def with_friction(self, friction: np.ndarray) -> ContactRows:
@@ -229,7 +234,7 @@ def within(speeds: Sequence[float | np.ndarray], time: float, margins: Sequence[
     """Whether no gap that closes at most at these speeds, m/s, of each family closes by more than its margin, m, in a time, s."""
     for speed, margin in zip(speeds, margins, strict=True):
         closer = time * speed <= margin
-        if not (closer.all() if isinstance(closer, np.ndarray) else closer):
+        if any_of(~closer) if isinstance(closer, np.ndarray) else not closer:
             return False
     return True
 
@@ -269,6 +274,7 @@ class Contacts:
         if len(limits.row):
             self.families.append(limits)
         self._nothing, self._tell = Sums(np.zeros((len(parts), 6)), np.zeros(len(parts)), np.zeros(system.n)), Fixed(tell)
+        self._hidden = [k for k, family in enumerate(self.families) if family.hidden]
         self._whole_joints = [family.whole_joints for family in self.families]
         self.pairs = rules.pairs | rules.pairs.T | np.diag([part.self_contact for part in parts])
         self.owner = np.array([part.body for part in parts], dtype=np.int64)
@@ -301,7 +307,7 @@ class Contacts:
 
     def detect(self, state: State, placed: Placed, margins: Sequence[float | np.ndarray]) -> tuple[Found, ...]:
         """Find the contacts of a state, in which parts are placed so, within the margin of each family, m."""
-        return tuple(family.detect(state, placed, margin) for family, margin in zip(self.families, margins, strict=True))
+        return tuple([family.detect(state, placed, margin) for family, margin in zip(self.families, margins, strict=True)])
 
     def spare(
         self, rows: ContactRows, found: Sequence[Found], rates: Rates, dt: float, depth: float, way: float
@@ -321,7 +327,7 @@ class Contacts:
         Where they will ``stay`` as they are at the start, they lead along the chords of the ways of what driven bases carry.
         """
         given = Given(self.system.prescribed, v_prescribed, dt, self.correction, self.rules.max_correction)
-        each = tuple(family.rows(one, given) for family, one in zip(self.families, found, strict=True))
+        each = tuple([family.rows(one, given) for family, one in zip(self.families, found, strict=True)])
         if stay:
             self._points.follow_turns(each[0].found, each[0].keep, given, each[0].phi, middle=False)
         friction = [rows.friction for rows in each]
@@ -358,10 +364,8 @@ class Contacts:
         """
         given = Given(self.system.prescribed, v_prescribed, dt, self.correction, self.rules.max_correction)
         placed = self.places.read(there) if placed is None else placed
-        each = tuple(
-            family.moved(own, there, placed, given, middle=middle)
-            for family, own in zip(self.families, rows.families, strict=True)
-        )
+        pairs = zip(self.families, rows.families, strict=True)
+        each = tuple([family.moved(own, there, placed, given, middle=middle) for family, own in pairs])
         return self._joined(each, rows.friction, given)
 
     def arrived(self, rows: ContactRows, there: State, v_hat: np.ndarray) -> ContactRows:
@@ -396,7 +400,7 @@ class Contacts:
 
     def _joined(self, each: tuple[FamilyRows, ...], friction: np.ndarray, given: Given) -> ContactRows:
         """Rows of all families."""
-        filled = [rows for rows in each if len(rows)] or each[:1]
+        filled = [rows for rows in each if len(rows.keep)] or each[:1]
         if len(filled) == 1 and filled[0].softness is None:
             own = filled[0]
             J = compressed_rows(own.indptr, own.indices, own.data, self.system.n)
@@ -452,7 +456,7 @@ class Contacts:
         if not len(lam):
             return self._nothing_acts(placed)
         moved = None if late is None or late[0].families is rows.families else late[0]
-        sums = Sums(*(np.zeros((1 if moved is None else 3, *own.shape)) for own in self._nothing))
+        sums = Sums(*[np.zeros((1 if moved is None else 3, *own.shape)) for own in self._nothing])
         world, then = self._summed(rows, lam, sums, 0), None
         if late is not None and moved is not None:  # what acts at the end of the step does so where bodies are then
             world -= self._summed(rows, late[1], sums, 1)
@@ -464,7 +468,7 @@ class Contacts:
         each = self._cut(rows, world)
         memory = tuple([ForceMemory.of(own.key, forces) for own, forces in zip(rows.families, each, strict=True)])
         side = self._sides(rows, each)
-        lam, u, world = (self._shown(rows, values) for values in (lam, u, world))
+        lam, u, world = self._shown(rows, lam), self._shown(rows, u), self._shown(rows, world)
         state, taken = np.empty(len(lam), dtype=np.int64), np.zeros(len(lam))
         self._tell(lam, u, lam[:0] if work is None else work, self.rules.slow, state, taken)
         contacts = StepContacts(
@@ -495,28 +499,21 @@ class Contacts:
 
     def _cut(self, rows: ContactRows, values: np.ndarray) -> list[np.ndarray]:
         """Values (nc, ...) of each family."""
-        if len(rows.families) == 1:
-            return [values]
-        cut, start = [], 0
-        for own in rows.families:
-            cut.append(values[start : start + len(own)])
-            start += len(own)
-        return cut
+        return [values] if len(rows.families) == 1 else [values[where] for where in rows.parts]
 
     def _sides(self, rows: ContactRows, each: list[np.ndarray]) -> Sides:
         """Return the contacts with the forces of each family, (kept, 3), N, in the world."""
         borne = zip(self.families, rows.families, each, strict=True)
-        return Sides.joined([family.sides(own, force) for family, own, force in borne if len(own)])
+        return Sides.joined([family.sides(own, force) for family, own, force in borne if len(own.keep)])
 
     def _shown(self, rows: ContactRows, values: np.ndarray) -> np.ndarray:
         """Values (nc, 3) of contacts, zero where these are no contacts between parts."""
-        if not any(family.hidden and len(own.keep) for family, own in zip(self.families, rows.families, strict=True)):
+        hidden = [rows.parts[k] for k in self._hidden if len(rows.families[k].keep)]
+        if not hidden:
             return values
-        out, start = values.copy(), 0
-        for family, own in zip(self.families, rows.families, strict=True):
-            if family.hidden:
-                out[start : start + len(own)] = 0.0
-            start += len(own)
+        out = values.copy()
+        for where in hidden:
+            out[where] = 0.0
         return out
 
     # ------------------------------------------------------------------ readings of a state
@@ -536,7 +533,7 @@ class Contacts:
         """
         found = [None] * len(self.families) if rows is None else [own.found for own in rows.families]
         each = [family.gaps(state, placed, 0.0, known) for family, known in zip(self.families, found, strict=True)]
-        return Near(*(joined(arrays) for arrays in zip(*each, strict=True)))
+        return each[0] if len(each) == 1 else Near(*[joined(arrays) for arrays in zip(*each, strict=True)])
 
     def overlapping_unjoined(self, state: State, placed: Placed) -> Near:
         """Find what overlaps, as :meth:`overlapping` does, where all joints that contact waits for have broken."""
@@ -571,9 +568,7 @@ class Contacts:
 
 def _keys(rows: ContactRows) -> np.ndarray:
     """Return the number of the family of each contact, and its key there, (nc, 2)."""
-    out, start = np.empty((len(rows.phi), 2), dtype=np.int64), 0
-    for k, own in enumerate(rows.families):
-        out[start : start + len(own)] = k
-        out[start : start + len(own), 1] = own.key
-        start += len(own)
+    out = np.empty((len(rows.phi), 2), dtype=np.int64)
+    for k, (own, where) in enumerate(zip(rows.families, rows.parts, strict=True)):
+        out[where, 0], out[where, 1] = k, own.key
     return out

@@ -50,6 +50,7 @@ from femsim.step.mobility import mass_times
 from femsim.step.newton import Newton, Solved
 from femsim.step.prescribed import Prescribed
 from femsim.step.rebounds import Budget, rebound_speeds, without_gain
+from femsim.step.residual_kernels import largest
 from femsim.step.state import State
 from femsim.step.system import System
 
@@ -243,7 +244,7 @@ class _Impact:
         _without_forces(J.indptr, J.indices, J.data, self.before, along, rebound, closed, self.W, forces, q)
         before = forces.copy()
         residual = solve_split(self.W, q, self.law.friction[closed], forces, _TOLERANCE, enough=_ENOUGH, root=self.root)
-        still = np.diff(self.W.indptr) == 0  # what nothing moves goes on to press as it did
+        still = self.W.indptr[1:] == self.W.indptr[:-1]  # what nothing moves goes on to press as it did
         forces[still] = before[still]
         kernels.change_forces(J.indptr, J.indices, J.data, closed, forces, dt, acting, impulse)
         v = self.before + self.moved(impulse)
@@ -292,7 +293,7 @@ def drive_work(
         held = end.held if late is None else end.held - late
         work += dt * float(held @ (given.end - given.v))
     uneven = np.where(system.prescribed, 0.5 * (old.v + end.v) - given.v, 0.0)
-    if np.abs(uneven).max() <= still:
+    if largest(uneven) <= still:
         return work
     for body, q, v in zip(system.bodies, system.q_slices, system.v_slices, strict=True):
         own = system.prescribed[v]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from contact.compiled import njit
+from contact.compiled import Fixed, njit
 
 
 @dataclass
@@ -42,13 +42,26 @@ class ForceMemory:
         if not len(keys):
             return np.zeros((0, 3))
         if keys.tobytes() == self.keys.tobytes():
-            return np.asarray(np.einsum("mij,mj->mi", frames, self.forces))
+            lam = np.empty((len(keys), 3))
+            _turn_into(frames, self.forces, lam)
+            return lam
         lam = np.zeros((len(keys), 3))
         if len(self.keys):
             place = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
             same = self.keys[place] == keys
-            lam[same] = np.einsum("mij,mj->mi", frames[same], self.forces[place[same]])
+            known = np.empty((np.count_nonzero(same), 3))
+            _turn_into(frames[same], self.forces[place[same]], known)
+            lam[same] = known
         return lam
+
+
+@njit(cache=True, _nrt=False)
+def turn_into(frames: np.ndarray, vectors: np.ndarray, out: np.ndarray) -> None:
+    """Fill vectors (nc, 3) of the world as frames (nc, 3, 3) have them, in the order of sums that numpy's einsum has here."""
+    for m in range(out.shape[0]):
+        for i in range(3):
+            ends = frames[m, i, 0] * vectors[m, 0] + frames[m, i, 2] * vectors[m, 2]
+            out[m, i] = 0.0 + (ends + frames[m, i, 1] * vectors[m, 1])  # zeros are positive, as there
 
 
 @njit(cache=True, _nrt=False)
@@ -58,3 +71,6 @@ def ascend(keys: np.ndarray) -> bool:
         if keys[m] <= keys[m - 1]:
             return False
     return True
+
+
+_turn_into = Fixed(turn_into)

@@ -60,7 +60,7 @@ def keep_momentum(
     pushed = problem.pushed(lam) if any_of(lam) else None
     for k, (body, q, v) in enumerate(zip(system.bodies, system.q_slices, system.v_slices, strict=True)):
         by_motion = body.driven_rows()
-        if k in coupled or k in driven or np.count_nonzero(system.prescribed[v]) > len(by_motion):
+        if k in coupled or k in driven or len(system.prescribed[v].nonzero()[0]) > len(by_motion):
             continue
         outside = slice(v.start, v.start + 6) if body.kind == "generalized" else v  # limits of joints push within the body
         if pushed is not None and any_of(pushed[outside]):

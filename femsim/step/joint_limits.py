@@ -67,7 +67,11 @@ class LimitFamily:
         columns = list(zip(*found, strict=True)) or [(), (), (), (), ()]
         self.row, self.coordinate, self.part = (np.array(columns[k], dtype=np.int64) for k in (0, 1, 4))
         self.sign, self.bound = (np.array(columns[k], dtype=np.float64) for k in (2, 3))
-        self._no_rows = no_rows()
+        n, self._no_rows = len(self.row), no_rows()
+        self._near = Near(np.zeros((0, 2), dtype=np.int64), np.zeros(0), np.zeros(0, dtype=np.bool_))
+        #: of all ends together, of which those in reach have the first: rows of J, frames, and what carries their forces
+        self._indptr, self._column = np.repeat(np.arange(n + 1), 3)[2:].astype(np.int32), self.row.astype(np.int32)
+        self._frame, self._no_point = np.tile(np.eye(3), (n, 1, 1)), np.full((n, 2, 3), -1)
 
     def _gap(self, state: State) -> np.ndarray:
         return np.asarray(self.sign * (state.q[self.coordinate] - self.bound))
@@ -75,7 +79,7 @@ class LimitFamily:
     def detect(self, state: State, placed: Placed, margin: float | np.ndarray) -> Found:
         """Find the ends of ranges within a margin, rad or m."""
         gap = self._gap(state)
-        near = np.flatnonzero(gap <= float(margin))
+        near = (gap <= float(margin)).nonzero()[0]
         return Found(_Reached(near, gap[near]), np.zeros((0, 3)), placed)
 
     def speeds(self, placed: Placed, rates: Rates) -> float:
@@ -87,14 +91,13 @@ class LimitFamily:
         reached: _Reached = found.contacts
         if not len(reached.end):
             return self._no_rows.of(found)
-        keep = np.flatnonzero(~given.prescribed[self.row[reached.end]])
+        keep = (~given.prescribed[self.row[reached.end]]).nonzero()[0]
         end, gap, n = reached.end[keep], reached.gap[keep], len(keep)
-        indptr = np.repeat(np.arange(n + 1), 3)[2:]
-        phi = np.zeros((n, 3))
+        phi, nothing = np.zeros((n, 3)), np.zeros(n)
         phi[:, 0] = normal_offsets(gap, given)
         return FamilyRows(
-            found, keep, indptr.astype(np.int32), self.row[end].astype(np.int32), self.sign[end], phi, np.zeros(n), end,
-            np.tile(np.eye(3), (n, 1, 1)), gap, np.zeros(n),
+            found, keep, self._indptr[: 3 * n + 1], self._column[end], self.sign[end], phi, nothing, end, self._frame[:n], gap,
+            nothing,
         )  # fmt: skip
 
     def moved(self, rows: FamilyRows, there: State, placed: Placed, given: Given, *, middle: bool) -> FamilyRows:
@@ -118,16 +121,18 @@ class LimitFamily:
     def sides(self, rows: FamilyRows, pressing: np.ndarray) -> Sides:
         """Return ends of ranges, one by one, with what presses on them in the first of three columns."""
         reached: _Reached = rows.found.contacts
-        part, n = self.part[reached.end[rows.keep]], len(rows)
-        place = rows.found.placed.translation[part]
+        n = len(rows)
+        part, acting = np.empty((n, 2), dtype=np.int64), np.empty((n, 2, 3))
+        part[:] = self.part[reached.end[rows.keep], None]
+        place = rows.found.placed.translation[part[:, 0]]
+        acting[:] = place[:, None]
         return Sides(
-            place, np.stack([place, place], axis=1), rows.frame[:, 0], reached.gap[rows.keep], pressing,
-            np.column_stack([part, part]), np.full((n, 2, 3), -1), np.zeros((n, 2, 3)),
-        )  # fmt: skip
+            place, acting, rows.frame[:, 0], reached.gap[rows.keep], pressing, part, self._no_point[:n], np.zeros((n, 2, 3))
+        )
 
     def gaps(self, state: State, placed: Placed, reach: float, known: Found | None = None) -> Near:
         """None: they are no distances between parts."""
-        return Near(np.zeros((0, 2), dtype=np.int64), np.zeros(0), np.zeros(0, dtype=np.bool_))
+        return self._near
 
     def leading(self, state: State, placed: Placed, deep: Deep) -> list[Breaks]:
         """None."""

@@ -12,6 +12,7 @@ import math
 import numpy as np
 
 from contact import ContactProblem
+from contact.metrics import any_of
 from contact.metrics_kernels import TINY
 from femsim.model.bodies.body import StepSettings
 from femsim.model.contact_rules import ContactRules
@@ -73,7 +74,7 @@ def runs_away(
         return False
     pressed = before.pressed if len(before.pressed) else np.zeros_like(report.forces.force_sum)
     grown = report.forces.force_sum > _GROWN * pressed
-    if not grown.any():
+    if not any_of(grown):
         return False
     contacts = report.contacts
     size = np.linalg.norm(contacts.force, axis=1)

@@ -591,7 +591,7 @@ def _solved(solver: Solver, problem: ContactProblem, warm: WarmStart, place: np.
     if place is None or metrics.rounding_at_most(problem, place) <= _DIGITS:
         return solver.solve(problem, warm)
     found = solver.solve(problem.about(place), WarmStart(warm.v - place, warm.lam, warm.row_forces))
-    return replace(found, v=place + found.v)
+    return replace(found, v=place + found.v, law=None)
 
 
 def _nonlinear_residual(system: System, settings: StepSettings, newton: Newton, v: np.ndarray, push: np.ndarray) -> float:
@@ -654,7 +654,7 @@ def _leads_on(last: _Iterate, tolerance: float) -> bool:
 def measured(problem: ContactProblem, solution: Solution) -> metrics.Metrics:
     """Return all residuals of an answer by the yardstick."""
     forces = None if problem.rows is None else solution.row_forces
-    return metrics.measure(problem, solution.v, solution.lam, row_forces=forces, known=solution.residuals)
+    return metrics.measure(problem, solution.v, solution.lam, row_forces=forces, known=solution.residuals, law=solution.law)
 
 
 def _next_place(

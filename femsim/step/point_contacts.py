@@ -141,6 +141,7 @@ class PointFamily:
         self._columns = np.array([6 if part.turns else 3 for part in parts], dtype=np.int64)[points.part]
         #: links that contacts do not turn, which bear forces at their centres, and the radius of each, 0 of all other points
         self._by_centre = (self._row >= 0) & (self._columns == 3) & (points.radius > 0.0)
+        self._any_by_centre = any_of(self._by_centre)
         self._around = np.where(self._by_centre, points.radius, 0.0)
         moved = np.where(places.row >= 0, kernels.MOST_COLUMNS + np.diff(places.joint_start), 0)
         of_points = np.where(self._row >= 0, self._columns, moved[self.point_part])
@@ -248,27 +249,23 @@ class PointFamily:
         found = self._detector.detect_placed(
             points, placed.rotation, placed.translation, one, whole=whole, among=among, closer=closer
         )
-        if self._seams and len(found) and (covered := self._is_covered(found, placed)).any():
+        if self._seams and len(found.gap) and (covered := self._is_covered(found, placed)).any():
             found = found.select(~covered)
         self._axes.meet(found, self.point_part, placed)
-        if any_of(self._by_centre):
+        if self._any_by_centre:
             own = self._by_centre[found.point]
             found.position[own] = points[found.point[own]]
         joints = self.whole_joints
-        if not self._without and not joints and (self._within is None or np.ndim(margin) == 0):
+        if not len(found.gap) or not (self._without or joints or (self._within is not None and isinstance(margin, np.ndarray))):
             return found
-        if not len(found):
-            return found
-        keep = np.ones(len(found), dtype=np.bool_)
-        if joints:
-            keep = ~joints.at_shapes(found.point, self.shape_part[found.shape])
+        keep = ~joints.at_shapes(found.point, self.shape_part[found.shape])
         if self._within is not None and isinstance(margin, np.ndarray):
             self._keep_within(
                 found.point, found.shape, found.gap, self.point_part, self.shape_part, self._within, margin, keep
             )  # fmt: skip
         for first, last, other in self._without:
             keep &= (found.point < first) | (found.point >= last) | (self.shape_part[found.shape] != other)
-        return found if np.count_nonzero(keep) == len(keep) else found.select(keep)
+        return found.select(keep) if any_of(~keep) else found
 
     def _is_covered(self, found: PointContacts, placed: Placed) -> np.ndarray:
         """Contacts with edges and faces of boxes that others cover, (n,) bool."""
@@ -291,8 +288,10 @@ class PointFamily:
         """Find the contacts of a state within a margin, m."""
         points = self._place_points(state, placed)
         found = self._find(points, placed, margin)
-        led = self.whole_joints.led_at_shapes(found.point, self.shape_part[found.shape])
-        return Found(found.select(~led) if any_of(led) else found.copy(), points, placed, margin)
+        if self.whole_joints.leads:
+            led = self.whole_joints.led_at_shapes(found.point, self.shape_part[found.shape])
+            found = found.select(~led)
+        return Found(found.copy(), points, placed, margin)
 
     def speeds(self, placed: Placed, rates: Rates) -> float | np.ndarray:
         """Bound of the speed of every point of every part, m/s, in the last step and by what is prescribed in this one.
@@ -359,7 +358,7 @@ class PointFamily:
 
     def rows(self, found: Found, given: Given) -> FamilyRows:
         """Rows of the contacts, without those that nothing can press."""
-        if not len(found.contacts):
+        if not len(found.contacts.gap):
             return self._no_rows.of(found)
         rules = self._rules
         both: np.ndarray | None = None
@@ -396,8 +395,8 @@ class PointFamily:
         """Places of contacts by their keys, (n,), among those that were found now; -1 for those that were not."""
         place, keys = np.empty(len(key), dtype=np.int64), np.empty(len(now.point), dtype=np.int64)
         shapes, features = len(self.shape_part), self._detector.features
-        same = self._find_again(key, now.point, now.shape, now.feature, shapes, features, place, keys)
-        return place if same else matched(key, keys)
+        filled = self._find_again(key, now.point, now.shape, now.feature, shapes, features, place, keys)
+        return place if filled else matched(key, keys)
 
     def moved(self, rows: FamilyRows, there: State, placed: Placed, given: Given, *, middle: bool) -> FamilyRows:
         """Rows of the same contacts where the bodies are in another state; the force acts on both sides at one place."""
@@ -479,19 +478,20 @@ class PointFamily:
         """
         found, keep = rows.found, rows.keep
         c: PointContacts = found.contacts
-        frame, position = np.empty((len(keep), 3, 3)), np.empty((len(keep), 3))
+        n = len(keep)
+        frame, position = np.empty((n, 3, 3)), np.empty((n, 3))
         self._follow(
             keep, c.point, c.shape, c.frame, c.position, found.points, found.placed.rotation, found.placed.translation, points,
             placed.rotation, placed.translation, self.shape_part, *self._axes.turned, now.frame, now.position, place, frame,
             position,
         )  # fmt: skip
-        if len(keep) < len(c):
+        if n < len(c.gap):
             c = PointContacts(c.point[keep], c.shape[keep], c.gap[keep], frame, position, c.feature[keep])
         else:
             c = PointContacts(c.point, c.shape, c.gap, frame, position, c.feature)
         moved = Found(c, points, placed, found.margin, every)
         out = self._filled(moved, given)
-        if len(out.keep) < len(c):  # one that nothing can press there, at the edge of that
+        if len(out.keep) < n:  # one that nothing can press there, at the edge of that
             return rows
         ways = rows.curved if every is None else None
         if ways is not None:
@@ -583,12 +583,9 @@ class PointFamily:
         c: PointContacts = rows.found.contacts
         n = len(keep)
         part, point, weight = np.empty((n, 2), dtype=np.int64), np.empty((n, 2, 3), dtype=np.int64), np.empty((n, 2, 3))
+        position, acting, gap = np.empty((n, 3)), np.empty((n, 2, 3)), np.empty(n)
         self._fill_sides(
-            keep, c.point, c.shape, self.point_part, self._row, self.shape_part, self._first, part, point, weight
+            keep, c.point, c.shape, c.position, c.gap, rows.frame, rows.found.points, self.point_part, self._row, self._columns,
+            self._around, self.shape_part, self._first, part, point, weight, position, acting, gap,
         )  # fmt: skip
-        position, number = c.position[keep], c.point[keep]
-        acting = np.stack([position, position], axis=1)
-        by_place = (self._row[number] >= 0) & (self._columns[number] == 3)
-        acting[by_place, 0] = rows.found.points[number[by_place]]
-        position -= self._around[number, None] * rows.frame[:, 0]
-        return Sides(position, acting, rows.frame[:, 0], c.gap[keep], world, part, point, weight)
+        return Sides(position, acting, rows.frame[:, 0], gap, world, part, point, weight)

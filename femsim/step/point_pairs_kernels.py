@@ -8,6 +8,9 @@ from contact.compiled import njit
 from femsim.step.point_rows_kernels import fastest_at
 from femsim.step.rows_kernels import between
 
+#: Products of numbers of contacts in two states up to which each is looked for among all.
+_FEW = 1024
+
 
 @njit(cache=True, _nrt=False)
 def find_again(
@@ -20,18 +23,23 @@ def find_again(
     place: np.ndarray,
     key_there: np.ndarray,
 ) -> bool:
-    """Fill the :func:`key_of` contacts (m,) found in another state, and whether they are those of ``key`` (kept,) in its order.
+    """Fill the :func:`key_of` contacts (m,) found in another state, and their numbers ``place`` of those of ``key``, (kept,).
 
-    Then ``place`` (kept,) becomes their numbers.
+    A number is -1 where there is none. Of many contacts in another order False is returned, and their places are not filled.
     """
     same = key.shape[0] == number.shape[0]
     for k in range(number.shape[0]):
         key_there[k] = key_of(number[k], shape[k], feature[k], shapes, features)
         same = same and key_there[k] == key[k]
-    if same:
-        for k in range(key.shape[0]):
-            place[k] = k
-    return same
+    if not same and key.shape[0] * number.shape[0] > _FEW:
+        return False
+    for k in range(key.shape[0]):
+        place[k] = k if same else -1
+        for m in range(0 if same else number.shape[0]):
+            if key_there[m] == key[k]:
+                place[k] = m
+                break
+    return True
 
 
 @njit(cache=True, inner=True, _nrt=False)
@@ -66,27 +74,45 @@ def fill_sides(
     keep: np.ndarray,
     number: np.ndarray,
     shape: np.ndarray,
+    found_at: np.ndarray,
+    distance: np.ndarray,
+    frame: np.ndarray,
+    points: np.ndarray,
     point_part: np.ndarray,
     point_row: np.ndarray,
+    point_columns: np.ndarray,
+    around: np.ndarray,
     shape_part: np.ndarray,
     first: np.ndarray,
     part: np.ndarray,
     point: np.ndarray,
     weight: np.ndarray,
+    position: np.ndarray,
+    acting: np.ndarray,
+    gap: np.ndarray,
 ) -> None:
     """Fill the parts (kept, 2) of contacts, and what carries their forces, (kept, 2, 3): points by number in the part, shares.
 
-    ``first`` (parts,) is the first of the points of each part; see :class:`femsim.step.contacts.StepContacts` for the others.
+    And where they are, (kept, 3), where their forces act, (kept, 2, 3), and their gaps, (kept,), m. ``first`` (parts,) is the
+    first of the points of each part. What contacts do not turn, a point of three ``point_columns``, bears its force where it is,
+    and its contact is shown on its surface, ``around`` (m) it; see :class:`femsim.step.contacts.StepContacts` for the others.
     """
     for k in range(keep.shape[0]):
-        i, own = number[keep[k]], point_part[number[keep[k]]]
-        part[k, 0], part[k, 1] = own, shape_part[shape[keep[k]]]
+        m = keep[k]
+        i, own = number[m], point_part[number[m]]
+        part[k, 0], part[k, 1] = own, shape_part[shape[m]]
         for side in range(2):
             for c in range(3):
                 point[k, side, c], weight[k, side, c] = -1, 0.0
+                acting[k, side, c] = found_at[m, c]
         weight[k, 0, 0] = 1.0
         if point_row[i] >= 0:
             point[k, 0, 0] = i - first[own]
+        for c in range(3):
+            if point_row[i] >= 0 and point_columns[i] == 3:
+                acting[k, 0, c] = points[i, c]
+            position[k, c] = found_at[m, c] - around[i] * frame[k, 0, c]
+        gap[k] = distance[m]
 
 
 @njit(cache=True, _nrt=False)

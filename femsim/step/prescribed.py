@@ -21,6 +21,7 @@ from femsim.model.commands import rate_of
 from femsim.model.drives import driven_pose
 from femsim.model.holds import Hold
 from femsim.scene.scene import Scene
+from femsim.step.residual_kernels import largest
 from femsim.step.state import State
 from femsim.step.system import System
 
@@ -119,9 +120,9 @@ def prescribed_velocity(scene: Scene, system: System, state: State, settings: St
         row = system.v_slices[index].start
         way, turn = position - q[:3], quaternion_multiply(quaternion, quaternion_conjugate(q[3:7]))
         # what stands has no speed, also none of rounding: robots keep their energy on a base at rest
-        if not np.abs(way).max() <= _ROUNDING * np.abs(position).max():
+        if not largest(way) <= _ROUNDING * largest(position):
             v[row : row + 3] = way / dt
-        if not np.abs(turn[1:]).max() <= _ROUNDING:
+        if not largest(turn[1:]) <= _ROUNDING:
             v[row + 3 : row + 6] = turn_between(turn) / dt
     for body, rows, places in zip(system.bodies, system.v_slices, system.q_slices, strict=True):
         driven = body.driven_rows()
@@ -175,4 +176,4 @@ def prescribed_end(scene: Scene, system: System, state: State, settings: StepSet
         end[system.v_slices[hold.body].start + hold.rows] = hold.velocities(motion, t, dt).ravel()
     struck = (np.abs(end) <= still) & (np.abs(state.v) <= still) & (np.abs(v) > still)
     end[struck] = v[struck]
-    return end if np.abs(end - v).max() > still else v
+    return end if largest(end - v) > still else v

@@ -72,6 +72,7 @@ STILL = 1e-6
 CREEP = 100.0
 #: In frames and sensors a contact that presses slips where it goes more contact margins a second than this, 1/s.
 SLOW = 1e-3
+_NO_IMPULSES = np.zeros(0)
 STAGES = ("assemble", "detect", "solve", "measure", "record")
 
 
@@ -185,7 +186,7 @@ class Stepper:
             if system.prescribes and settings.theta < 1.0:
                 end.driving += drive_work(system, given, forces.late, end, state, new, settings.dt, self.newton.still)
             overlaps = contacts.overlapping(new, arrived, ended.rows)
-            penetration = max(0.0, -float(overlaps.gaps.min(initial=0.0)))
+            penetration = overlaps.depth
             report = measure(
                 self.scene, system, settings, solved, end, forces, state, new, penetration, self.newton.still, contacts.owner
             )
@@ -195,7 +196,7 @@ class Stepper:
             beyond = soft_pairs.beyond(
                 contacts.rules.softness, self.vital_signs.sizes.part, overlaps, forces.contacts, solution.lam
             )
-            deepest = max(0.0, -float(beyond.gaps[~beyond.led].min(initial=0.0)))
+            deepest = beyond.pressed.depth
             report.sank, report.theta = self._sank(deepest), settings.theta
             report.ends = ((settings.theta, new.q, new.v),)
             report.spared = astray or (rows.spared and self._sank(deepest, self._may_sink(rows, solution.v, given.v)))
@@ -302,7 +303,7 @@ class Stepper:
         """
         projected, own, dt = self.settings.theta < 1.0, new.v, self.settings.dt
         while True:
-            new.v, held, impulses = own, np.zeros_like(own), np.zeros(0)
+            new.v, held, impulses = own, self._nothing, _NO_IMPULSES
             joints = jointed_mobility(self.system, self.state, new, projected=projected)
             if joints is not None and projected:
                 impulses = joints.impulses(own)

@@ -147,6 +147,8 @@ class System:
         self.b_prescribed: np.ndarray | None = None
         self.rounding = self.opening = 0.0
         self._known_diagonal: np.ndarray | None = None
+        #: first row of each body that turned last, and the rows of :meth:`turns` of all of them
+        self._turned: tuple[tuple[int, ...], np.ndarray] = (), np.zeros(0, dtype=np.int64)
 
     def _started(self, state: State, v: np.ndarray | None = None) -> list[StepStart]:
         """Where each body is in a state, and its velocity, or that of ``v``, (n,)."""
@@ -507,8 +509,10 @@ class System:
                 turn[self.prescribed[v].reshape(-1, 3).any(axis=1)] = np.eye(3)
             else:
                 turn[:] = nearest_rotation(turn.sum(axis=0))
-        rows = np.concatenate([np.arange(v.start, v.stop, 3) for v, _ in found])
-        return Turns(rows, np.concatenate([turn for _, turn in found]))
+        which = tuple([v.start for v, _ in found])
+        if which != self._turned[0]:
+            self._turned = which, np.concatenate([np.arange(v.start, v.stop, 3) for v, _ in found])
+        return Turns(self._turned[1], np.concatenate([turn for _, turn in found]))
 
     def _driven_force(self, k: int, v_hat: np.ndarray) -> np.ndarray:
         """Return A v of the own block of such a body, which is dense, (n_v,), N and N m."""
@@ -608,7 +612,7 @@ class System:
 
     def advance(self, state: State, v_hat: np.ndarray, settings: StepSettings) -> State:
         """State at the end of the step; prescribed rows have the velocity with which they end it."""
-        new = State(np.empty_like(state.q), np.empty_like(state.v), state.t + settings.dt, v_hat.copy())
+        new = State(np.empty(self.n_q), np.empty(self.n), state.t + settings.dt, v_hat.copy())
         for body, q, v in zip(self.bodies, self.q_slices, self.v_slices, strict=True):
             body.advance(state.q[q], state.v[v], v_hat[v], settings, new.q[q], new.v[v])
         new.v[self._rows] = self._ends

@@ -54,6 +54,7 @@ class Axes:
         self._row, self._system = row, system
         self._part = np.array([one.body for one in shapes], dtype=np.int64)
         self._threads, self._round = are(Thread), are(Revolved, Cylinder, Cone)
+        self._any_thread = bool(self._threads.any())
         #: shape of each point that is one of a Revolved, else -1; None where there is no other turned shape
         self._rings: np.ndarray | None = None
         if are(Revolved).any() and np.count_nonzero(self._round) > 1:
@@ -101,6 +102,8 @@ class Axes:
         What turns by w in a step dt does so by 2 arctan(w dt/2) there, and its thread leads it by so much less. Where nothing
         turns on a thread, the same array is returned.
         """
+        if not self._any_thread:
+            return frame
         c: PointContacts = found.contacts
         own = np.flatnonzero(self._threads[c.shape[keep]])
         if not len(own):

@@ -10,7 +10,7 @@ import numpy as np
 
 from contact import ContactProblem
 from contact.compiled import Fixed
-from contact.metrics import any_of, norm
+from contact.metrics import norm
 from femsim.model.parts import Part
 from femsim.scene.scene import Scene
 from femsim.step import vitals_kernels as kernels
@@ -281,9 +281,9 @@ class VitalSigns:
             All points and surfaces that overlap there, beyond what soft contacts give way.
         """
         led = _NO_DEPTH if self._led is None else self._deepest(*self._led.gaps(placed))
-        pressed = overlaps
-        if any_of(overlaps.led):
-            held, pressed = overlaps.select(overlaps.led), overlaps.select(~overlaps.led)
+        pressed = overlaps.pressed
+        if pressed is not overlaps:
+            held = overlaps.select(overlaps.led)
             led = max(led, self._deepest(held.parts, held.gaps), key=lambda found: found.share)
         inverted = tuple(int(body.inverted_elements) for body in self._system.bodies)
         contacts = forces.contacts

@@ -168,6 +168,11 @@ class WholeJoints:
                     out |= held.points[own][point] & (shape_part == held.parts[other])
         return out
 
+    @property
+    def leads(self) -> bool:
+        """Whether exact motions lead anything against anything else, see :meth:`led_at_shapes`."""
+        return bool(self._led)
+
     def led_at_shapes(self, point: np.ndarray, shape_part: np.ndarray) -> np.ndarray:
         """Which of these contacts no force can push apart, (m,) bool: what is welded to both sides exact motions lead.
 

@@ -255,9 +255,12 @@ class LinkedBody(BodyDefaults, ABC):
             self._asked_links, self._asked_rows = asked, (np.array(asked), starts, np.concatenate([*rows, starts[:0]]))
         which, starts, rows_of_all = self._asked_rows
         k = len(which)
-        rotation, centre, origin, screw = np.empty((k, 3, 3)), np.empty((k, 3)), np.empty((k, 3)), np.empty((len(rows_of_all), 6))
-        _fill_link_places(self.tree, places, which, starts, rows_of_all, rotation, centre, screw)
+        origin, screw = np.empty((k, 3)), np.empty((len(rows_of_all), 6))
         origin[:] = q[:3]
+        if not len(rows_of_all):  # a rigid body, or the base alone
+            return LinkPlaces(places.rotation[which], centre := places.centre[which], origin, centre, screw)
+        rotation, centre = np.empty((k, 3, 3)), np.empty((k, 3))
+        _fill_link_places(self.tree, places, which, starts, rows_of_all, rotation, centre, screw)
         return LinkPlaces(rotation, centre, origin, centre, screw)
 
     def link_jacobian(self, q: np.ndarray, link: int) -> np.ndarray:

@@ -124,7 +124,7 @@ class SoftBody(BodyDefaults, ABC):
         self._damped_at = np.full(self.n_q, np.nan)  # where the matrix of damping is of
         self._make_elements()
         self._unturned = self._quaternion.copy()
-        self._row_mass = np.repeat(self.node_mass, 3)
+        self._row_mass, self._mass = np.repeat(self.node_mass, 3), float(self.node_mass.sum())
         self._inertia: sp.dia_matrix | None = None
         #: its Prony terms, if it has any
         prony = [one.prony for one in self.mixture.materials]
@@ -212,12 +212,12 @@ class SoftBody(BodyDefaults, ABC):
     @property
     def mass(self) -> float:
         """Total mass, kg."""
-        return float(self.node_mass.sum())
+        return self._mass
 
     def carry(self, mass: np.ndarray) -> None:
         """Hang further mass on the nodes, (n,) kg: weight and inertia without stiffness."""
         self.node_mass = self.node_mass + mass
-        self._row_mass, self._inertia = np.repeat(self.node_mass, 3), None
+        self._row_mass, self._mass, self._inertia = np.repeat(self.node_mass, 3), float(self.node_mass.sum()), None
 
     def start_at(self, points: np.ndarray) -> None:
         """Start from other positions than those at rest, (n, 3) m: strained, as a hand would hold it."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -302,13 +301,15 @@ class TreeBody(LinkedBody):
         if len(self._led):
             self.effort[self._led] = step.drive[self._led]
         forces = super().balance(step)
-        forces = replace(forces, power=forces.power + self._power_of_gravity(step))
+        forces.power += self._power_of_gravity(step)
         if not self._calmed.any():
             return forces
         if forces.drive is not None:
             forces.drive[3:6] += self._configuration(step.q_new).M[3:6] @ self._calmed / step.dt
         power, lost = self._add_calming(step)
-        return replace(forces, power=forces.power + power, lost=forces.lost + lost)
+        forces.power += power
+        forces.lost += lost
+        return forces
 
     def _power_of_gravity(self, step: BodyStep) -> float:
         """Power of gravity by the way of the centre of mass, W, beyond what its force where the step led has on v_hat."""
@@ -332,7 +333,8 @@ class TreeBody(LinkedBody):
         if step.driven:
             middle[:6] = step.v_new[:6]
         before = self.damped.copy()
-        passive, damping = self._passive + self._sprung(), self.joint_damping + self._sprung()
+        sprung = self._sprung()
+        passive, damping = self._passive + sprung, self.joint_damping + sprung
         power = step_kernels.calming(
             M, self._calmed, middle, not step.driven, passive, damping, step.dt, self.effort, self.damped
         )
