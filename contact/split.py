@@ -26,9 +26,10 @@ _SMALL = 50
 #: of boxes that lean on one another it takes 15 to 40 ms, the proximal points 0.1 to 1.4 s; for 48 to 120 of piles of dishes 5 to
 #: 30 ms, the points 0.1 to 0.7 s, which leave 1e-6 to 1e-5 of two in three.
 _MANY, _TRIED = 16, 30
-#: CANAL is asked where forces are not unique: where the rank of W is at most this part of its rows. By a sparse root it takes 10
-#: to 110 ms for 350 to 500 contacts of a plate on a mat, of rank 0.73 to 0.99, the proximal points 0.01 to 7.7 s.
-_SINGULAR, _SINGULAR_BY_ROOT = 0.7, 1.0
+#: CANAL is asked where forces are not unique: where the rank of W is at most this part of its rows. Of as many contacts as need
+#: no sweeps first that is more: by a sparse root it takes 10 to 110 ms for 350 to 500 contacts of a plate on a mat, of rank 0.73
+#: to 0.99, the proximal points 0.01 to 7.7 s. Fewer are solved more sharply by the points.
+_SINGULAR, _SINGULAR_OF_MANY = 0.7, 1.0
 #: Residual that CANAL aims at, its most iterations, and the residual with which its answer will do.
 _SHARP, _ITERATIONS, _FINE = 2e-9, 60, 1e-8
 #: Sweeps and Newton steps after CANAL: of 38 problems of 141 to 188 contacts of a wall of boxes in a jam they solve what 20 000
@@ -132,7 +133,7 @@ def _solve_by_velocities(
     if root is None:
         problem, singular = LocalProblem(solver.WT, q.reshape(-1, 3), solver.friction).equivalent, _SINGULAR
     else:
-        R, singular = root(), _SINGULAR_BY_ROOT
+        R, singular = root(), _SINGULAR_OF_MANY if len(solver.friction) >= _SWEPT else _SINGULAR
         n = R.shape[1]
         groups = (Group("all", 0, n, "generalized"),)
         problem = ContactProblem(
