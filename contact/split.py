@@ -28,7 +28,7 @@ _SMALL = 50
 _MANY, _TRIED = 16, 30
 #: CANAL is asked where forces are not unique: where the rank of W is at most this part of its rows. Of as many contacts as need
 #: no sweeps first that is more: by a sparse root it takes 10 to 110 ms for 350 to 500 contacts of a plate on a mat, of rank 0.73
-#: to 0.99, the proximal points 0.01 to 7.7 s. Fewer are solved more sharply by the points.
+#: to 0.99, the proximal points 0.01 to 7.7 s. Fewer are left to these, whose answers are sharper (1e-10 to 1e-15, CANAL's 1e-9).
 _SINGULAR, _SINGULAR_OF_MANY = 0.7, 1.0
 #: Residual that CANAL aims at, its most iterations, and the residual with which its answer will do.
 _SHARP, _ITERATIONS, _FINE = 2e-9, 60, 1e-8

@@ -7,7 +7,7 @@ a value; records that every step makes are not frozen all the same, since a froz
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -143,11 +143,13 @@ class Sides:
         couple: np.ndarray | None = None
         if any([one.couple is not None for one in families]):
             couple = np.concatenate([np.zeros((len(one.gap), 2, 3, 3)) if one.couple is None else one.couple for one in families])
-        columns = [vars(one).values() for one in families]
-        out = cls(*[np.concatenate(arrays) for arrays in [*zip(*columns, strict=True)][:-1]])
+        out = cls(*[np.concatenate([getattr(one, name) for one in families]) for name in _COLUMNS])
         out.couple = couple
         return out
 
+
+#: Fields of :class:`Sides` with an entry for each contact of every family; couples are not.
+_COLUMNS = tuple(field.name for field in fields(Sides) if field.name != "couple")
 
 #: Which contacts are too deep, (n,) bool, by their parts (n, 2) and gaps (n,), m.
 Deep = Callable[[np.ndarray, np.ndarray], np.ndarray]
