@@ -286,24 +286,29 @@ def test_a_cable_wound_on_a_drum_does_not_creep_back() -> None:
     """Laid on with 1 N it keeps 1 N: with levers to the surface of the drum the end on it bore exp(mu angle), 2.9 N.
 
     The centre line lies farther out than the surface, and must turn as fast: by its surface the drum left it behind by r/(R + r).
+    The load grows before the drum turns: put on at once it swings along the cable, and friction keeps what it finds there, 0.9 to
+    1.4 N by the last bits of the start. As it grows, half a radian that lies on the drum may take exp(-0.3 / 2) of it.
     """
     drum, radius, load, angle = 0.02, 0.0215, 1.0, 0.1
-    scene = fs.Scene("drum", dt=0.01, duration=0.6, gravity=(0.0, 0.0, 0.0), margin=5e-4)
+    scene = fs.Scene("drum", dt=0.01, duration=0.7, gravity=(0.0, 0.0, 0.0), margin=5e-4)
     wheel = scene.add_rigid("drum", fs.Cylinder(drum, 0.005), density=2700.0, rotation=(np.pi / 2, 0.0, 0.0))
-    # by 3 rad in 0.6 s, with an even start and end
-    scene.drive(wheel, lambda t: (np.zeros(3), np.array([0.0, -1.5 * (1.0 - np.cos(np.pi * min(t / 0.6, 1.0))), 0.0])))
+
+    def share(t: float, start: float, took: float) -> float:
+        return 0.5 * (1.0 - np.cos(np.pi * np.clip((t - start) / took, 0.0, 1.0)))
+
+    scene.drive(wheel, lambda t: (np.zeros(3), np.array([0.0, -3.0 * share(t, 0.1, 0.6), 0.0])))  # rad
     far, on, legs = radius / np.cos(0.5 * angle), np.arange(5, -1, -1) * angle, np.arange(1, 41) * angle * radius
     x, z = np.concatenate([far * np.cos(on), 0.0 * legs + far]), np.concatenate([far * np.sin(on), -legs])
     x[0], z[0] = 0.95 * x[0], 0.95 * z[0]  # its end is in the drum, which holds it
     cord = fs.Elastic(3e8, 0.3, 1200.0, name="cord")
-    hangs = fs.RodEnd(load=lambda t: ((0.0, 0.0, -load), (0.0, 0.0, 0.0)))
+    hangs = fs.RodEnd(load=lambda t: ((0.0, 0.0, -load * share(t, 0.0, 0.08)), (0.0, 0.0, 0.0)))
     rod = scene.add_rod("rod", np.column_stack([x, 0.0 * x, z]), fs.circular_section(0.0015, bending=1e-4), cord,
                         rest_curvature=np.zeros(3), start=fs.RodEnd("clamped", on=wheel), end=hangs)  # fmt: skip
     scene.set_friction(rod, wheel, 0.3)
     scene.sensor("hold", rod, kind="start")
     scene.sensor("motor", wheel, kind="mount")
     run = fs.simulate(scene)
-    assert run.status == "converged"
-    hold, torque = np.linalg.norm(run.sensors["hold"].force, axis=1), -run.sensors["motor"].torque[:, 1]
-    assert 0.8 * load < hold.min() and hold.max() < 1.2 * load
+    assert run.verdict == "good"
+    hold, torque = np.linalg.norm(run.sensors["hold"].force[10:], axis=1), -run.sensors["motor"].torque[10:, 1]
+    assert np.exp(-0.15) * load < hold.min() and hold.max() < 1.05 * load
     assert torque.mean() == pytest.approx(radius * load, rel=0.01)

@@ -339,7 +339,11 @@ def test_cylinders_of_equal_length_lie_as_a_pyramid_and_across_each_other():
 
 @pytest.mark.parametrize("seed", [1, 6])
 def test_a_heap_of_cylinders_comes_down_and_stays_above_the_floor(seed):
-    """Contacts of opposite normals between one pair, or a deep crossing of axes, would burst the heap."""
+    """Contacts of opposite normals between one pair, or a deep crossing of axes, would burst the heap.
+
+    It is stepped as runs are, which halve steps that end in an overlap: a heap is chaotic, and whole steps alone let cylinders
+    into each other by 16 mm on the way, whatever is left of it at the end.
+    """
     rng = np.random.default_rng(seed)
     scene = fs.Scene("heap", dt=0.005, duration=1.0, default_friction=0.4, theta=1.0)
     scene.add_floor()
@@ -347,13 +351,10 @@ def test_a_heap_of_cylinders_comes_down_and_stays_above_the_floor(seed):
         shape = Cylinder(*rng.uniform(0.008, 0.02, 2).tolist())
         place, turn = (*rng.uniform(-0.01, 0.01, 2), 0.03 + 0.045 * k), tuple(rng.normal(size=3))
         scene.add_rigid(f"cylinder_{k}", shape, density=1000.0, position=place, rotation=turn)
-    stepper = Stepper(scene, make_solver("exact"))
-    energy = np.inf
-    for _ in range(200):
-        report = stepper.step()
-        assert report.solution.status == "converged"
-        now = report.kinetic_energy + report.potential_energy
-        assert now < energy + 1e-3  # J, of 0.3 J at the start; of ten heaps and four that began 1e-10 m beside, the most was 6e-4
-        energy = now
-    assert report.max_penetration < 1e-4
-    assert stepper.placed.translation[1:, 2].min() > 0.0
+    run = fs.simulate(scene, solver="exact")
+    assert run.verdict == "good", run.reasons
+    energy, overlap = run.steps["kinetic_energy_J"] + run.steps["potential_energy_J"], run.steps["max_penetration_m"]
+    # of eight heaps and eight that began 1e-10 m beside, the most were 1e-6 J, of 0.3 J at the start, and 1.6e-4 m
+    assert np.diff(energy).max() < 1e-5
+    assert overlap.max() < 5e-4 and overlap[-1] < 1e-4
+    assert run.stepper.placed.translation[1:, 2].min() > 0.0
