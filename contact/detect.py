@@ -311,12 +311,12 @@ class Detector:
         if self._has_rounds:
             shapes = [placed.shape for placed in self.shapes]
             self._triangles = make_triangles(shapes) if self._creases is None else self._creases.creases.triangles
-        #: neighbours of vertices of meshes, and which shapes are spheres that are measured at them; None without such
-        self._neighbours: tuple[IntArray, IntArray, BoolArray] | None = None
+        #: neighbours of vertices of meshes, and centres of the spheres that are measured at them; None without such
+        self._neighbours: tuple[IntArray, IntArray, IntArray] | None = None
         sphere = self._shape_centre >= 0
         own = np.flatnonzero((first >= 0) & mesh)
         if self._mutual and self._may_contact[np.ix_(self.shape_body[own], self.shape_body[sphere])].any():
-            self._neighbours = (*given.neighbours(own, first[own]), sphere)
+            self._neighbours = (*given.neighbours(own, first[own]), self._shape_centre)
 
     def _prepare_ends(self, given: ShapePoints, edge: IntArray) -> None:
         """Note which shape vertices of meshes, ends of capsules and points of rims belong to, and which may be near vertices."""

@@ -87,29 +87,43 @@ def nearest_vertices(
     points: FloatArray,
     neighbour_start: IntArray,
     neighbour: IntArray,
-    sphere: BoolArray,
+    sphere: IntArray,
     translation: FloatArray,
     out: Output,
 ) -> int:
-    """Leave out of ``count`` contacts those of vertices with a neighbour nearer to a ``sphere`` (s,); return how many are left.
+    """Leave out of ``count`` contacts those of vertices with a neighbour nearer to a sphere; return how many are left.
 
-    ``neighbour`` holds the points that share an edge with point i from ``neighbour_start[i]`` to ``neighbour_start[i + 1]``, none
-    for what is no vertex of a mesh.
+    ``sphere`` (s,) is the point at the centre of each sphere, -1 for other shapes. ``neighbour`` holds the points that share an
+    edge with point i from ``neighbour_start[i]`` to ``neighbour_start[i + 1]``, none for what is no vertex of a mesh. A vertex at
+    which the centre has its own contact is left out, too.
     """
     kept = 0
     for k in range(count):
         i, s = out.point[k], out.shape[k]
         first, last = neighbour_start[i], neighbour_start[i + 1]
-        if sphere[s] and last > first and out.feature[k] == 0:
+        if sphere[s] >= 0 and last > first and out.feature[k] == 0:
             centre, least = place_of(translation, s), inf
             for e in range(first, last):
                 away = minus(row(points, neighbour[e]), centre)
                 least = min(least, dot(away, away))
             own_way = minus(row(points, i), centre)
-            if least < (1.0 - HAIR) * dot(own_way, own_way):
+            if least < (1.0 - HAIR) * dot(own_way, own_way) or is_met(kept, k, count, points, sphere[s], out):
                 continue
         kept = move_up(kept, k, out)
     return kept
+
+
+@njit(cache=True, inner=True, _nrt=False)
+def is_met(kept: int, k: int, count: int, points: FloatArray, centre: int, out: Output) -> bool:
+    """Whether the vertex of contact k is where a ``centre`` has a contact of its own, among those ``kept`` and those after k."""
+    vertex = row(points, out.point[k])
+    for c in range(count):
+        if (c < kept or c > k) and out.point[c] == centre:
+            normal, away = entry(out.frame, c, 0), minus(vertex, row(points, centre))
+            along = dot(away, normal)
+            if along < 0.0 and dot(away, away) - along * along <= HAIR * HAIR * along * along:
+                return True
+    return False
 
 
 @njit(cache=True)

@@ -18,6 +18,21 @@ MUTANTS = (
         "test_small_steps.py::test_no_point_is_faster_than_the_fastest_however_far_the_base_is",
     ),
     Mutant(
+        "physics", "what slides from wall to wall is held by the first one", STEP + "point_pairs_kernels.py",
+        "        if best >= 0:\n            place[k] = best", "        if best >= 0:\n            place[k] = -1",
+        "test_facets.py::test_the_wall_that_a_point_comes_to_takes_over_from_the_one_it_left",
+    ),
+    Mutant(
+        "physics", "forces at edges work by half an edge", STEP + "point_contacts.py",
+        "if not self._any_edges or len(start) != len(rows):", "if True:",
+        "test_facets.py::test_a_ball_in_a_bowl_of_many_walls_neither_gains_nor_loses_much",
+    ),
+    Mutant(
+        "physics", "normals lean the other way", STEP + "curved_kernels.py",
+        "share = lacks / square", "share = -lacks / square",
+        "test_facets.py::test_normals_lean_along_the_way_until_they_say_what_gaps_change_by",
+    ),
+    Mutant(
         "physics", "drives are late by a step", STEP + "prescribed.py",
         "driven_pose(scene.bodies[index].initial_q(), motion, state.t + dt)",
         "driven_pose(scene.bodies[index].initial_q(), motion, state.t)",

@@ -385,6 +385,17 @@ class Contacts:
             return rows
         return self._joined((points, *rows.families[1:]), rows.friction, rows.given)
 
+    def along_chords(self, rows: ContactRows, start: ContactRows, there: State, v_hat: np.ndarray) -> ContactRows:
+        """Rows of the middle of an energy-momentum step whose forces do the work that gaps change by from its start to its end.
+
+        v_hat (n,) leads ``there``, to the end.
+        """
+        own, placed = rows.families[0], self.places.read(there)
+        points = self._points.along_chords(own, start.families[0], there, placed, v_hat, rows.given)
+        if points is own:
+            return rows
+        return self._joined((points, *rows.families[1:]), rows.friction, rows.given)
+
     def on_same_features(self, rows: ContactRows, there: State, v_prescribed: np.ndarray, dt: float) -> ContactRows:
         """Rows of the same contacts, at prescribed velocities (n,) in a step (s), at its middle, each where it was on its bodies.
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from contact import Box, Detector, PlacedShape, Plane, PointContacts, first_points
+from contact import Box, Detector, Mesh, PlacedShape, Plane, PointContacts, Revolved, first_points
 from contact.compiled import Fixed
 from contact.metrics import any_of, norm
 from contact.shapes import Shape, signed_distance
@@ -33,6 +33,9 @@ from femsim.step.whole_joints import WholeJoints
 
 #: Half the turn of a step, rad, from which on what a driven base carries is led no further off its tangent: nothing sticks there.
 _MOST_CARRIED = 0.5
+
+#: Way of a point in a step, m, that counts as none where edges of facets are looked for on it.
+_LEAST_WAY = 1e-7
 
 
 class _Points(NamedTuple):
@@ -127,6 +130,9 @@ class PointFamily:
         self._find_again, self._fill_pairs, self._fill_sides = map(
             Fixed, (pair_kernels.find_again, pair_kernels.fill_pairs, pair_kernels.fill_sides)
         )
+        self._hand_over = Fixed(pair_kernels.hand_over)
+        self._may_lean, self._lean_along = Fixed(curved.may_lean), Fixed(curved.lean_along)
+        self._change = Fixed(curved.closing)
         self._find_curved, self._turn_to, self._slide = map(Fixed, (curved.find_curved, curved.turn_to, curved.slide))
         self._lead_there, self._take_levers, self._keep_ways = map(
             Fixed, (curved.lead_there, curved.take_levers, curved.keep_ways)
@@ -143,6 +149,8 @@ class PointFamily:
         self._by_centre = (self._row >= 0) & (self._columns == 3) & (points.radius > 0.0)
         self._any_by_centre = any_of(self._by_centre)
         self._around = np.where(self._by_centre, points.radius, 0.0)
+        #: how far from a point forces act, m
+        self._levers = points.radius - self._around
         moved = np.where(places.row >= 0, kernels.MOST_COLUMNS + np.diff(places.joint_start), 0)
         of_points = np.where(self._row >= 0, self._columns, moved[self.point_part])
         #: entries of J that a contact has at most, on both sides
@@ -153,7 +161,13 @@ class PointFamily:
             **first_points([placed.shape for placed in shapes], points.first),
         )  # fmt: skip
         self._shapes, self._seams = shapes, Seams(parts, rules.pairs)
+        #: shapes of several walls, which take over from each other what slides along them
+        self._walls = np.array([isinstance(one.shape, Revolved) and len(one.shape.points) > 2 for one in shapes], dtype=np.bool_)
+        self._any_walls = any_of(self._walls)
+        #: those and meshes, and boxes: what slides over their edges is pushed across its way
+        self._faceted = self._walls | np.array([isinstance(one.shape, Mesh) for one in shapes], dtype=np.bool_)
         self._boxes = np.array([isinstance(one.shape, Box) for one in shapes], dtype=np.bool_)
+        self._any_edges = any_of(self._faceted | self._boxes)
         self._radius, self._curved = points.radius, np.array([_least_round(one.shape) for one in shapes])
         self._axes = Axes(shapes, points.first, len(points.part), places.row, system)
         self._no_rows = no_rows(2 if rules.anisotropic else 1)
@@ -391,19 +405,31 @@ class PointFamily:
         )  # fmt: skip
         return rows.cut(kept, entries)
 
-    def _found_again(self, key: np.ndarray, now: PointContacts) -> np.ndarray:
-        """Places of contacts by their keys, (n,), among those that were found now; -1 for those that were not."""
+    def _found_again(self, rows: FamilyRows, now: PointContacts) -> np.ndarray:
+        """Places of contacts with rows, (n,), among those that were found now; -1 for those that were not.
+
+        What slides along a polyline that was turned about an axis goes from wall to wall; held by the first one alone it would go
+        straight on through the next ones, which push it out again with energy from nowhere.
+        """
+        key = rows.key
         place, keys = np.empty(len(key), dtype=np.int64), np.empty(len(now.point), dtype=np.int64)
         shapes, features = len(self.shape_part), self._detector.features
-        filled = self._find_again(key, now.point, now.shape, now.feature, shapes, features, place, keys)
-        return place if filled else matched(key, keys)
+        if not self._find_again(key, now.point, now.shape, now.feature, shapes, features, place, keys):
+            place = matched(key, keys)
+        if self._any_walls:
+            c: PointContacts = rows.found.contacts
+            self._hand_over(
+                rows.keep, c.point, c.shape, c.gap, c.frame, self._walls, now.point, now.shape, now.gap, now.frame, place,
+                np.empty(len(now.point), dtype=np.bool_),
+            )  # fmt: skip
+        return place
 
     def moved(self, rows: FamilyRows, there: State, placed: Placed, given: Given, *, middle: bool) -> FamilyRows:
         """Rows of the same contacts where the bodies are in another state; the force acts on both sides at one place."""
         points = self._place_points(there, placed)
         now = self._find(points, placed, rows.found.margin, whole=True, among=rows.found.contacts.point if middle else None)
         every = None if middle else (now.point.copy(), now.shape.copy(), now.gap.copy())
-        return self._moved(rows, points, placed, given, now, self._found_again(rows.key, now), every)
+        return self._moved(rows, points, placed, given, now, self._found_again(rows, now), every)
 
     def arrived(self, rows: FamilyRows, there: State, placed: Placed, v_hat: np.ndarray, given: Given) -> FamilyRows:
         """Rows of the middle of a step, of nodes and links on curved shapes with the normals of its end, where v_hat (n,) leads.
@@ -421,7 +447,7 @@ class PointFamily:
             return rows
         points = self._place_points(there, placed)
         now = self._find(points, placed, before.margin, whole=True, among=c.point)
-        place, frame = self._found_again(rows.key, now), rows.frame.copy()
+        place, frame = self._found_again(rows, now), rows.frame.copy()
         turned = self._turn_to(frame, place, now.frame, on_curves)  # from here on those that were found there
         c = PointContacts(c.point, c.shape, c.gap, frame, c.position, c.feature)
         middle = Found(c, before.points, before.placed, before.margin, before.every, before.spared)
@@ -519,6 +545,43 @@ class PointFamily:
             return rows
         return replace(
             rows, found=found, keep=out.keep, indptr=out.indptr, indices=out.indices, data=out.data, phi=out.phi, frame=frame
+        )
+
+    def along_chords(
+        self, rows: FamilyRows, start: FamilyRows, there: State, placed: Placed, v_hat: np.ndarray, given: Given
+    ) -> FamilyRows:
+        """Rows of the middle of an energy-momentum step whose forces do the work that gaps of shapes with edges change by.
+
+        The step began with the rows of the ``start``, and v_hat (n,) leads ``there``, where another wall may be nearest. By the
+        normal of the middle what slides over edges would be pushed along its way, forth or back by half an edge.
+        """
+        if not self._any_edges or len(start) != len(rows):
+            return rows
+        c: PointContacts = rows.found.contacts.select(rows.keep)
+        leans, middle = np.empty(len(rows), dtype=np.bool_), rows.found.placed.rotation
+        if not self._may_lean(
+            c.point, c.shape, self.shape_part, self._faceted, self._boxes, start.frame, start.found.placed.rotation, rows.frame,
+            middle, c.position, rows.found.points, leans,
+        ):  # fmt: skip
+            return rows
+        points, across = self._place_points(there, placed), np.empty(len(rows))
+        now = self._find(points, placed, rows.found.margin, whole=True, among=c.point)
+        place = np.where(leans, self._found_again(rows, now), -1)
+        c = replace(c, frame=rows.frame.copy(), position=c.position.copy())
+        self._change(rows.indptr, rows.indices, rows.data, rows.phi, v_hat, rows.gap, *given[2:], across)
+        before = start.found
+        if not self._lean_along(
+            c.point, self.shape_part[c.shape], across, place, now.gap, rows.gap, self._levers,
+            before.points, (before.placed.rotation, before.placed.translation), points, (placed.rotation, placed.translation),
+            middle, _LEAST_WAY, c.frame, c.position,
+        ):  # fmt: skip
+            return rows
+        found = replace(rows.found, contacts=c)
+        out = self._filled(found, given)
+        if len(out.keep) < len(rows):
+            return rows
+        return replace(
+            rows, found=found, keep=out.keep, indptr=out.indptr, indices=out.indices, data=out.data, phi=out.phi, frame=c.frame
         )
 
     def follow_turns(self, found: Found, keep: np.ndarray, given: Given, phi: np.ndarray, *, middle: bool) -> None:

@@ -11,6 +11,9 @@ from femsim.step.rows_kernels import between
 #: Products of numbers of contacts in two states up to which each is looked for among all.
 _FEW = 1024
 
+#: Least cosine of the angle between two walls of a polyline of which one takes over what slides from the other.
+_SMOOTH = 0.85
+
 
 @njit(cache=True, _nrt=False)
 def find_again(
@@ -40,6 +43,55 @@ def find_again(
                 place[k] = m
                 break
     return True
+
+
+@njit(cache=True, _nrt=False)
+def hand_over(
+    keep: np.ndarray,
+    number: np.ndarray,
+    shape: np.ndarray,
+    gap: np.ndarray,
+    frame: np.ndarray,
+    walls: np.ndarray,
+    number_there: np.ndarray,
+    shape_there: np.ndarray,
+    gap_there: np.ndarray,
+    frame_there: np.ndarray,
+    place: np.ndarray,
+    used: np.ndarray,
+) -> None:
+    """Let the wall that a point has come to take over from the one it has left, where both nearly point one way.
+
+    ``number``, ``shape``, ``gap`` and ``frame`` are those of all contacts before, ``keep`` (kept,) the numbers of those with
+    rows; contacts found ``there`` have the same. ``place`` (kept,), -1 where a contact was not found there, is filled for the
+    nearest contact of each such point with a shape of several ``walls`` (s,) by that found there which is nearest and no
+    other's; ``used`` (m,) bool is filled.
+    """
+    used[:] = False
+    for k in range(place.shape[0]):
+        if place[k] >= 0:
+            used[place[k]] = True
+    for k in range(place.shape[0]):
+        m = keep[k]
+        if place[k] >= 0 or not walls[shape[m]]:
+            continue
+        nearest = True
+        for j in range(place.shape[0]):
+            other = keep[j]
+            if place[j] < 0 and number[other] == number[m] and shape[other] == shape[m]:
+                nearest = nearest and (gap[m] < gap[other] or (gap[m] == gap[other] and k <= j))
+        best = -1
+        for i in range(number_there.shape[0] if nearest else 0):
+            if used[i] or number_there[i] != number[m] or shape_there[i] != shape[m]:
+                continue
+            cosine = 0.0
+            for c in range(3):
+                cosine += frame[m, 0, c] * frame_there[i, 0, c]
+            if cosine > _SMOOTH and (best < 0 or gap_there[i] < gap_there[best]):
+                best = i
+        if best >= 0:
+            place[k] = best
+            used[best] = True
 
 
 @njit(cache=True, inner=True, _nrt=False)
