@@ -28,7 +28,7 @@ MUTANTS = (
         "test_facets.py::test_a_ball_in_a_bowl_of_many_walls_neither_gains_nor_loses_much",
     ),
     Mutant(
-        "physics", "normals lean the other way", STEP + "curved_kernels.py",
+        "physics", "normals lean the other way", STEP + "leaning_kernels.py",
         "share = lacks / square", "share = -lacks / square",
         "test_facets.py::test_normals_lean_along_the_way_until_they_say_what_gaps_change_by",
     ),

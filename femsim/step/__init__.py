@@ -11,7 +11,8 @@
 `contact_family`
     What every family answers; `point_contacts` (points and shapes), `deforming_contacts` (surfaces and strands) and
     `joint_limits` (joints at the ends of their ranges), their kernels in `point_rows_kernels`, `point_pairs_kernels`,
-    `turning_kernels` (what turns together), `curved_kernels`, `deforming_rows_kernels` and, shared, `rows_kernels`;
+    `turning_kernels` (what turns together), `curved_kernels`, `deforming_rows_kernels` and, shared, `rows_kernels` and
+    `leaning_kernels` (forces at edges do the work of gaps);
     `turned_axes` how normals lie to the axes of turned shapes, `placed` where parts are, `by_faces` which rigid ones are
     surfaces too, `flat_ends` what of the contacts of cylinders counts then, `seams` which edges others cover, `whole_joints`
     what has no contact until a joint breaks.

@@ -390,11 +390,14 @@ class Contacts:
 
         v_hat (n,) leads ``there``, to the end.
         """
-        own, placed = rows.families[0], self.places.read(there)
-        points = self._points.along_chords(own, start.families[0], there, placed, v_hat, rows.given)
-        if points is own:
+        placed, given = self.places.read(there), rows.given
+        points = self._points.along_chords(rows.families[0], start.families[0], there, placed, v_hat, given)
+        each = [points, *rows.families[1:]]
+        for k, family in enumerate(self._deforming, start=1):
+            each[k] = family.along_chords(rows.families[k], there, placed, v_hat, given)
+        if all(one is own for one, own in zip(each, rows.families, strict=True)):
             return rows
-        return self._joined((points, *rows.families[1:]), rows.friction, rows.given)
+        return self._joined(tuple(each), rows.friction, given)
 
     def on_same_features(self, rows: ContactRows, there: State, v_prescribed: np.ndarray, dt: float) -> ContactRows:
         """Rows of the same contacts, at prescribed velocities (n,) in a step (s), at its middle, each where it was on its bodies.

@@ -14,7 +14,7 @@ from contact.metrics import any_of
 from femsim.model.bodies.deforming import Deforming
 from femsim.model.contact_rules import Breaks, ContactRules, NoContact
 from femsim.model.parts import Part, skins_of_points
-from femsim.step import deforming_rows_kernels as kernels
+from femsim.step import deforming_rows_kernels as kernels, leaning_kernels as leaning
 from femsim.step.contact_family import Deep, FamilyRows, Found, Near, Rates, Sides, matched, no_rows, room
 from femsim.step.flat_ends import FlatEnds
 from femsim.step.placed import Placed, Places
@@ -282,11 +282,51 @@ class DeformingFamily:
         c: DeformableContacts = rows.found.contacts.select(rows.keep)
         points, frame, point, weight = self._place_points(there, placed), rows.frame.copy(), c.point.copy(), c.weight.copy()
         now = self._find(points, placed, rows.found.margin)
-        place, known = matched(rows.key, now.key), np.empty(len(c), dtype=np.bool_)
+        place, known = self._found_again(rows, c, now), np.empty(len(c), dtype=np.bool_)
         turn_frames(frame, place, now.frame, known)
         point[known], weight[known] = now.point[place[known]], now.weight[place[known]]
         self._stay(c, ~known, points, frame, weight)
         return self._moved(rows, c, placed, given, (points, frame, point, weight))
+
+    def _found_again(self, rows: FamilyRows, c: DeformableContacts, now: DeformableContacts) -> np.ndarray:
+        """Places of contacts c with rows, (n,), among those that were found now; -1 for those that were not.
+
+        What slides goes from feature to feature; held by the first one alone a kink of a rod would sink into the next edge.
+        """
+        place = matched(rows.key, now.key)
+        if len(now) and (place < 0).any():
+            kernels.hand_over(
+                c.body,
+                c.point,
+                rows.gap,
+                rows.frame,
+                now.body,
+                now.point,
+                now.gap,
+                now.frame,
+                place,
+                np.empty(len(now), np.bool_),
+            )
+        return place
+
+    def along_chords(self, rows: FamilyRows, there: State, placed: Placed, v_hat: np.ndarray, given: Given) -> FamilyRows:
+        """Rows of the middle of an energy-momentum step whose forces do the work that gaps change by.
+
+        v_hat (n,) leads ``there``, where what slides may be over another feature: see :mod:`femsim.step.leaning_kernels`.
+        """
+        if not len(rows):
+            return rows
+        leans, slip, way = np.ones(len(rows), dtype=np.bool_), np.empty_like(rows.phi), np.empty_like(rows.phi)
+        leaning.slips(rows.indptr, rows.indices, rows.data, rows.phi, v_hat, rows.gap, *given[2:], slip)
+        leaning.ways_of_slips(slip, rows.frame, way)
+        if not leaning.may_press(slip, way, rows.gap, leans):
+            return rows
+        c: DeformableContacts = rows.found.contacts.select(rows.keep)
+        now = self._find(self._place_points(there, placed), placed, rows.found.margin)
+        frame = rows.frame.copy()
+        if not leaning.lean_along(leans, self._found_again(rows, c, now), now.gap, rows.gap, slip, way, frame):
+            return rows
+        return self._moved(rows, c, rows.found.placed, given, (rows.found.points, frame, c.point, c.weight))
 
     def on_same_features(self, rows: FamilyRows, there: State, placed: Placed, given: Given) -> FamilyRows:
         """Rows of the same contacts on the same features, where the bodies are in another state."""

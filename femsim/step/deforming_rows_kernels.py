@@ -29,6 +29,9 @@ STEEP = 0.1
 #: Entries of J that one contact may have, beside those of the joints of a rigid part: three rows, two sides, six columns a node.
 MOST_ENTRIES = 3 * 2 * SIDE_NODES * 6
 
+#: Least cosine of the angle between two contacts of which one takes over what slides from the other.
+_SMOOTH = 0.85
+
 
 class Pairs(NamedTuple):
     """Contacts between surfaces and strands.
@@ -351,3 +354,59 @@ def fill_couples(keep: np.ndarray, pairs: Pairs, points: Points, out: np.ndarray
             for i in range(3):
                 for j in range(3):
                     out[k, side, i, j] = arm[i] * swing[j]
+
+
+@njit(cache=True, _nrt=False)
+def hand_over(
+    body: np.ndarray,
+    point: np.ndarray,
+    gap: np.ndarray,
+    frame: np.ndarray,
+    body_there: np.ndarray,
+    point_there: np.ndarray,
+    gap_there: np.ndarray,
+    frame_there: np.ndarray,
+    place: np.ndarray,
+    used: np.ndarray,
+) -> None:
+    """Let features take over from those beside them what slides onto them, where both nearly point one way.
+
+    Bodies (n, 2), points (n, 2, 3), gaps (n,), m, and frames (n, 3, 3) of contacts are those of before and of those found
+    ``there``. ``place`` (n,), -1 where a contact was not found there, is filled with the deepest one there that is no other's
+    and has points in common with it on both sides, the one before with the least gap first; ``used`` (m,) bool is filled.
+    """
+    used[:] = False
+    for k in range(place.shape[0]):
+        if place[k] >= 0:
+            used[place[k]] = True
+    for i in range(body_there.shape[0]):
+        if used[i]:
+            continue
+        best = -1
+        for k in range(place.shape[0]):
+            if (
+                place[k] < 0
+                and body[k, 0] == body_there[i, 0]
+                and body[k, 1] == body_there[i, 1]
+                and (best < 0 or gap[k] < gap[best])
+                and meets(point, k, 0, point_there, i)
+                and meets(point, k, 1, point_there, i)
+            ):
+                cosine = 0.0
+                for c in range(3):
+                    cosine += frame[k, 0, c] * frame_there[i, 0, c]
+                if cosine > _SMOOTH:
+                    best = k
+        if best >= 0:
+            place[best] = i
+            used[i] = True
+
+
+@njit(cache=True, inner=True, _nrt=False)
+def meets(point: np.ndarray, k: int, side: int, point_there: np.ndarray, i: int) -> bool:
+    """Whether side ``side`` of contact k has a point that that of contact i there has, too."""
+    for a in range(3):
+        for b in range(3):
+            if point[k, side, a] >= 0 and point[k, side, a] == point_there[i, side, b]:
+                return True
+    return False

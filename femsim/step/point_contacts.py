@@ -18,6 +18,7 @@ from femsim.model.contact_rules import Breaks, ContactRules
 from femsim.model.parts import Part, skins_of, skins_of_points
 from femsim.step import (
     curved_kernels as curved,
+    leaning_kernels as leaning,
     point_pairs_kernels as pair_kernels,
     point_rows_kernels as kernels,
     turning_kernels,
@@ -33,9 +34,6 @@ from femsim.step.whole_joints import WholeJoints
 
 #: Half the turn of a step, rad, from which on what a driven base carries is led no further off its tangent: nothing sticks there.
 _MOST_CARRIED = 0.5
-
-#: Way of a point in a step, m, that counts as none where edges of facets are looked for on it.
-_LEAST_WAY = 1e-7
 
 
 class _Points(NamedTuple):
@@ -131,8 +129,9 @@ class PointFamily:
             Fixed, (pair_kernels.find_again, pair_kernels.fill_pairs, pair_kernels.fill_sides)
         )
         self._hand_over = Fixed(pair_kernels.hand_over)
-        self._may_lean, self._lean_along = Fixed(curved.may_lean), Fixed(curved.lean_along)
-        self._change = Fixed(curved.closing)
+        self._at_edges, self._slips, self._ways, self._may_press, self._lean_along = map(
+            Fixed, (leaning.at_edges, leaning.slips, leaning.ways_of_points, leaning.may_press, leaning.lean_along)
+        )  # fmt: skip
         self._find_curved, self._turn_to, self._slide = map(Fixed, (curved.find_curved, curved.turn_to, curved.slide))
         self._lead_there, self._take_levers, self._keep_ways = map(
             Fixed, (curved.lead_there, curved.take_levers, curved.keep_ways)
@@ -552,36 +551,35 @@ class PointFamily:
     ) -> FamilyRows:
         """Rows of the middle of an energy-momentum step whose forces do the work that gaps of shapes with edges change by.
 
-        The step began with the rows of the ``start``, and v_hat (n,) leads ``there``, where another wall may be nearest. By the
-        normal of the middle what slides over edges would be pushed along its way, forth or back by half an edge.
+        The step began with the rows of the ``start``, and v_hat (n,) leads ``there``, where another wall or facet may be nearest:
+        see :mod:`femsim.step.leaning_kernels`. The force of a ball goes through its centre as before.
         """
         if not self._any_edges or len(start) != len(rows):
             return rows
         c: PointContacts = rows.found.contacts.select(rows.keep)
-        leans, middle = np.empty(len(rows), dtype=np.bool_), rows.found.placed.rotation
-        if not self._may_lean(
-            c.point, c.shape, self.shape_part, self._faceted, self._boxes, start.frame, start.found.placed.rotation, rows.frame,
+        leans, before, middle = np.empty(len(rows), dtype=np.bool_), start.found, rows.found.placed.rotation
+        if not self._at_edges(
+            c.point, c.shape, self.shape_part, self._faceted, self._boxes, start.frame, before.placed.rotation, rows.frame,
             middle, c.position, rows.found.points, leans,
         ):  # fmt: skip
             return rows
-        points, across = self._place_points(there, placed), np.empty(len(rows))
-        now = self._find(points, placed, rows.found.margin, whole=True, among=c.point)
-        place = np.where(leans, self._found_again(rows, now), -1)
-        c = replace(c, frame=rows.frame.copy(), position=c.position.copy())
-        self._change(rows.indptr, rows.indices, rows.data, rows.phi, v_hat, rows.gap, *given[2:], across)
-        before = start.found
-        if not self._lean_along(
-            c.point, self.shape_part[c.shape], across, place, now.gap, rows.gap, self._levers,
-            before.points, (before.placed.rotation, before.placed.translation), points, (placed.rotation, placed.translation),
-            middle, _LEAST_WAY, c.frame, c.position,
-        ):  # fmt: skip
+        points, slip, way = self._place_points(there, placed), np.empty_like(rows.phi), np.empty_like(rows.phi)
+        self._slips(rows.indptr, rows.indices, rows.data, rows.phi, v_hat, rows.gap, *given[2:], slip)
+        poses = [(where.rotation, where.translation) for where in (before.placed, placed)]
+        self._ways(c.point, self.shape_part[c.shape], before.points, poses[0], points, poses[1], middle, way)
+        if not self._may_press(slip, way, rows.gap, leans):
             return rows
-        found = replace(rows.found, contacts=c)
+        now = self._find(points, placed, rows.found.margin, whole=True, among=c.point)
+        frame = rows.frame.copy()
+        if not self._lean_along(leans, self._found_again(rows, now), now.gap, rows.gap, slip, way, frame):
+            return rows
+        position = c.position - self._levers[c.point, None] * (frame[:, 0] - rows.frame[:, 0])
+        found = replace(rows.found, contacts=replace(c, frame=frame, position=position))
         out = self._filled(found, given)
         if len(out.keep) < len(rows):
             return rows
         return replace(
-            rows, found=found, keep=out.keep, indptr=out.indptr, indices=out.indices, data=out.data, phi=out.phi, frame=c.frame
+            rows, found=found, keep=out.keep, indptr=out.indptr, indices=out.indices, data=out.data, phi=out.phi, frame=frame
         )
 
     def follow_turns(self, found: Found, keep: np.ndarray, given: Given, phi: np.ndarray, *, middle: bool) -> None:
