@@ -23,6 +23,11 @@ MUTANTS = (
         "test_facets.py::test_the_wall_that_a_point_comes_to_takes_over_from_the_one_it_left",
     ),
     Mutant(
+        "physics", "kinks of cables are held by the edges that they left", STEP + "deforming_rows_kernels.py",
+        "            place[best] = i\n", "            place[best] = -1\n",
+        "test_facets.py::test_the_edge_that_a_kink_comes_to_takes_over_from_that_beside_it",
+    ),
+    Mutant(
         "physics", "forces at edges work by half an edge", STEP + "point_contacts.py",
         "if not self._any_edges or len(start) != len(rows):", "if True:",
         "test_facets.py::test_a_ball_in_a_bowl_of_many_walls_neither_gains_nor_loses_much",
