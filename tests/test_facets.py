@@ -193,14 +193,15 @@ def test_the_edge_that_a_kink_comes_to_takes_over_from_that_beside_it() -> None:
     point = np.array([[(*one, -1), (*other, -1)] for one, other in sides])
     gap, frame = np.array([2e-3, 1e-3, 0.0, 0.0, 0.0]), np.array([np.eye(3)] * 5)
     there = np.array([[0, 1], [0, 1]]), np.array([[(4, 5, -1), (8, 9, -1)], [(4, 5, -1), (9, 10, -1)]])
-    gap_there = np.array([-1e-5, 0.0])
-    for turn, expected in ((0.1, [-1, 0, -1, -1, -1]), (1.0, [-1, -1, -1, -1, -1])):
+    gap_there, able = np.array([-1e-5, 0.0]), np.ones(5, dtype=np.bool_)
+    for turn, expected in ((0.1, [-1, 0, -1, -1, -1]), (1.0, [-1, -1, -1, -1, -1]), (0.0, [-1, -1, -1, -1, -1])):
+        able[1] = turn > 0.0
         place, used = np.array([1, -1, -1, -1, -1]), np.empty(2, dtype=np.bool_)
         place[0] = 1  # found again
         frame_there = np.array([Rotation.from_rotvec([0.0, turn, 0.0]).as_matrix(), np.eye(3)])
-        deforming_rows_kernels.hand_over(body, point, gap, frame, *there, gap_there, frame_there, place, used)
+        deforming_rows_kernels.hand_over(body, point, gap, frame, *there, gap_there, frame_there, able, place, used)
         np.testing.assert_array_equal(place[1:], expected[1:])
-        assert place[0] == 1 and used[1] and used[0] == (turn < 1.0)
+        assert place[0] == 1 and used[1] and used[0] == (turn == 0.1)
 
 
 def test_normals_lean_along_the_way_until_they_say_what_gaps_change_by() -> None:

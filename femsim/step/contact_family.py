@@ -154,6 +154,9 @@ _COLUMNS = tuple(field.name for field in fields(Sides) if field.name != "couple"
 #: Which contacts are too deep, (n,) bool, by their parts (n, 2) and gaps (n,), m.
 Deep = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
+#: The state at the end of a step and its parts, placed when it is first asked for.
+Arrived = Callable[[], tuple[State, Placed]]
+
 
 class Near(NamedTuple):
     """Contacts of a state closer than something.

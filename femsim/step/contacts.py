@@ -12,9 +12,10 @@ Each call takes what the one before it found::
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import cache
 from itertools import accumulate, pairwise
 
 import numpy as np
@@ -29,7 +30,7 @@ from femsim.model.contact_rules import Breaks, ContactRules
 from femsim.model.parts import Part
 from femsim.step.by_faces import at_nodes, pairs_by_faces
 from femsim.step.contact_family import Deep, Family, FamilyRows, Found, Near, Rates, Sides, joined
-from femsim.step.deforming_contacts import deforming_contacts
+from femsim.step.deforming_contacts import DeformingFamily, deforming_contacts
 from femsim.step.force_memory import ForceMemory
 from femsim.step.joint_limits import LimitFamily
 from femsim.step.placed import Placed, Places
@@ -385,19 +386,25 @@ class Contacts:
             return rows
         return self._joined((points, *rows.families[1:]), rows.friction, rows.given)
 
-    def along_chords(self, rows: ContactRows, start: ContactRows, there: State, v_hat: np.ndarray) -> ContactRows:
+    def along_chords(self, rows: ContactRows, start: ContactRows, v_hat: np.ndarray, there: Callable[[], State]) -> ContactRows:
         """Rows of the middle of an energy-momentum step whose forces do the work that gaps change by from its start to its end.
 
-        v_hat (n,) leads ``there``, to the end.
+        The step began with the rows of the ``start``; v_hat (n,) leads to its end, ``there``, which is asked for where needed.
         """
-        placed, given = self.places.read(there), rows.given
-        points = self._points.along_chords(rows.families[0], start.families[0], there, placed, v_hat, given)
-        each = [points, *rows.families[1:]]
-        for k, family in enumerate(self._deforming, start=1):
-            each[k] = family.along_chords(rows.families[k], there, placed, v_hat, given)
-        if all(one is own for one, own in zip(each, rows.families, strict=True)):
+
+        @cache
+        def arrived() -> tuple[State, Placed]:
+            state = there()
+            return state, self.places.read(state)
+
+        families: list[PointFamily | DeformingFamily] = [self._points, *self._deforming]
+        each = [
+            family.along_chords(own, first, v_hat, rows.given, arrived)
+            for family, own, first in zip(families, rows.families, start.families, strict=False)
+        ]
+        if all(one is own for one, own in zip(each, rows.families, strict=False)):
             return rows
-        return self._joined(tuple(each), rows.friction, given)
+        return self._joined((*each, *rows.families[len(each) :]), rows.friction, rows.given)
 
     def on_same_features(self, rows: ContactRows, there: State, v_prescribed: np.ndarray, dt: float) -> ContactRows:
         """Rows of the same contacts, at prescribed velocities (n,) in a step (s), at its middle, each where it was on its bodies.

@@ -15,7 +15,7 @@ from femsim.model.bodies.deforming import Deforming
 from femsim.model.contact_rules import Breaks, ContactRules, NoContact
 from femsim.model.parts import Part, skins_of_points
 from femsim.step import deforming_rows_kernels as kernels, leaning_kernels as leaning
-from femsim.step.contact_family import Deep, FamilyRows, Found, Near, Rates, Sides, matched, no_rows, room
+from femsim.step.contact_family import Arrived, Deep, FamilyRows, Found, Near, Rates, Sides, matched, no_rows, room
 from femsim.step.flat_ends import FlatEnds
 from femsim.step.placed import Placed, Places
 from femsim.step.rows_kernels import Given, Rows, Sums, turn_frames
@@ -291,37 +291,33 @@ class DeformingFamily:
     def _found_again(self, rows: FamilyRows, c: DeformableContacts, now: DeformableContacts) -> np.ndarray:
         """Places of contacts c with rows, (n,), among those that were found now; -1 for those that were not.
 
-        What slides goes from feature to feature; held by the first one alone a kink of a rod would sink into the next edge.
+        What slides goes from feature to feature; held by the first one alone a kink of a rod would sink into the next edge. Where
+        neither side turns, forces act at two places, a gap apart, and contacts stay on their features, see :meth:`_stay`.
         """
-        place = matched(rows.key, now.key)
-        if len(now) and (place < 0).any():
+        place, turns = matched(rows.key, now.key), self._turns[c.body].any(axis=1)
+        if len(now) and (turns & (place < 0)).any():
+            used = np.empty(len(now), dtype=np.bool_)
             kernels.hand_over(
-                c.body,
-                c.point,
-                rows.gap,
-                rows.frame,
-                now.body,
-                now.point,
-                now.gap,
-                now.frame,
-                place,
-                np.empty(len(now), np.bool_),
-            )
+                c.body, c.point, rows.gap, rows.frame, now.body, now.point, now.gap, now.frame, turns, place, used
+            )  # fmt: skip
         return place
 
-    def along_chords(self, rows: FamilyRows, there: State, placed: Placed, v_hat: np.ndarray, given: Given) -> FamilyRows:
+    def along_chords(self, rows: FamilyRows, start: FamilyRows, v_hat: np.ndarray, given: Given, arrived: Arrived) -> FamilyRows:
         """Rows of the middle of an energy-momentum step whose forces do the work that gaps change by.
 
-        v_hat (n,) leads ``there``, where what slides may be over another feature: see :mod:`femsim.step.leaning_kernels`.
+        v_hat (n,) leads to its end, where what slides may be over another feature: see :mod:`femsim.step.leaning_kernels`. Where
+        neither side turns, forces act at two places, in line along the normal; leaning they would turn the bodies.
         """
         if not len(rows):
             return rows
-        leans, slip, way = np.ones(len(rows), dtype=np.bool_), np.empty_like(rows.phi), np.empty_like(rows.phi)
+        leans = self._turns[rows.found.contacts.body[rows.keep]].any(axis=1)
+        slip, way = np.empty_like(rows.phi), np.empty_like(rows.phi)
         leaning.slips(rows.indptr, rows.indices, rows.data, rows.phi, v_hat, rows.gap, *given[2:], slip)
         leaning.ways_of_slips(slip, rows.frame, way)
         if not leaning.may_press(slip, way, rows.gap, leans):
             return rows
         c: DeformableContacts = rows.found.contacts.select(rows.keep)
+        there, placed = arrived()
         now = self._find(self._place_points(there, placed), placed, rows.found.margin)
         frame = rows.frame.copy()
         if not leaning.lean_along(leans, self._found_again(rows, c, now), now.gap, rows.gap, slip, way, frame):

@@ -366,14 +366,16 @@ def hand_over(
     point_there: np.ndarray,
     gap_there: np.ndarray,
     frame_there: np.ndarray,
+    able: np.ndarray,
     place: np.ndarray,
     used: np.ndarray,
 ) -> None:
     """Let features take over from those beside them what slides onto them, where both nearly point one way.
 
-    Bodies (n, 2), points (n, 2, 3), gaps (n,), m, and frames (n, 3, 3) of contacts are those of before and of those found
-    ``there``. ``place`` (n,), -1 where a contact was not found there, is filled with the deepest one there that is no other's
-    and has points in common with it on both sides, the one before with the least gap first; ``used`` (m,) bool is filled.
+    It is for those of the contacts that are ``able``, (n,) bool. Bodies (n, 2), points (n, 2, 3), gaps (n,), m, and frames
+    (n, 3, 3) of contacts are those of before and of those found ``there``. ``place`` (n,), -1 where a contact was not found
+    there, is filled with one there that is no other's and has points in common with it on both sides; where several have left
+    for it, with the least gap first. ``used`` (m,) bool is filled.
     """
     used[:] = False
     for k in range(place.shape[0]):
@@ -386,6 +388,7 @@ def hand_over(
         for k in range(place.shape[0]):
             if (
                 place[k] < 0
+                and able[k]
                 and body[k, 0] == body_there[i, 0]
                 and body[k, 1] == body_there[i, 1]
                 and (best < 0 or gap[k] < gap[best])

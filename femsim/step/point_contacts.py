@@ -23,7 +23,7 @@ from femsim.step import (
     point_rows_kernels as kernels,
     turning_kernels,
 )
-from femsim.step.contact_family import Deep, FamilyRows, Found, Near, Rates, Sides, matched, no_rows, room
+from femsim.step.contact_family import Arrived, Deep, FamilyRows, Found, Near, Rates, Sides, matched, no_rows, room
 from femsim.step.placed import Placed, Places
 from femsim.step.rows_kernels import Given, Rows, Sums
 from femsim.step.seams import Seams
@@ -546,13 +546,11 @@ class PointFamily:
             rows, found=found, keep=out.keep, indptr=out.indptr, indices=out.indices, data=out.data, phi=out.phi, frame=frame
         )
 
-    def along_chords(
-        self, rows: FamilyRows, start: FamilyRows, there: State, placed: Placed, v_hat: np.ndarray, given: Given
-    ) -> FamilyRows:
+    def along_chords(self, rows: FamilyRows, start: FamilyRows, v_hat: np.ndarray, given: Given, arrived: Arrived) -> FamilyRows:
         """Rows of the middle of an energy-momentum step whose forces do the work that gaps of shapes with edges change by.
 
-        The step began with the rows of the ``start``, and v_hat (n,) leads ``there``, where another wall or facet may be nearest:
-        see :mod:`femsim.step.leaning_kernels`. The force of a ball goes through its centre as before.
+        The step began with the rows of the ``start``, and v_hat (n,) leads to its end, where another wall or facet may be
+        nearest: see :mod:`femsim.step.leaning_kernels`. The force of a ball goes through its centre as before.
         """
         if not self._any_edges or len(start) != len(rows):
             return rows
@@ -563,6 +561,7 @@ class PointFamily:
             middle, c.position, rows.found.points, leans,
         ):  # fmt: skip
             return rows
+        there, placed = arrived()
         points, slip, way = self._place_points(there, placed), np.empty_like(rows.phi), np.empty_like(rows.phi)
         self._slips(rows.indptr, rows.indices, rows.data, rows.phi, v_hat, rows.gap, *given[2:], slip)
         poses = [(where.rotation, where.translation) for where in (before.placed, placed)]

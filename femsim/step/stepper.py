@@ -366,7 +366,7 @@ class Stepper:
             middle = self.contacts.moved(rows, self.system.moved(state, v_hat, 0.5 * dt), v_prescribed, dt, middle=True)
             if self.follows:
                 middle = self.contacts.along_arcs(middle, v_hat)
-                return self.contacts.along_chords(middle, rows, self.system.moved(state, v_hat, dt), v_hat)
+                return self.contacts.along_chords(middle, rows, v_hat, partial(self.system.moved, state, v_hat, dt))
             if self.settings.theta < 1.0 or guess:
                 return middle
             return self.contacts.arrived(middle, self.system.moved(state, v_hat, dt), v_hat)
